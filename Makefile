@@ -1,0 +1,39 @@
+# Everything runs in .venv, which the first call makes and later calls reuse.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/ready
+
+.PHONY: train test test-slow lint format bench clean
+
+train: $(READY)
+	$(BIN)/fractal verify --figures figures
+
+test: $(READY)
+	$(BIN)/pytest -n auto -q
+
+test-slow: $(READY)
+	$(BIN)/pytest -n auto -q -m slow
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	$(BIN)/fractal bench memory
+
+clean:
+	rm -rf $(VENV) figures
+
+# `ready` is written last, so an interrupted installation is done again.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "FRACTAL needs Python 3.11 or newer; call: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,178 @@
+"""A streaming memory of a whole history: strictly scale-invariant, O(order) a sample."""
+
+import os
+import pathlib
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from ._power_sums import power_sums
+from .theory import Fractional, Modes, modes, recall
+from .theory._arguments import check_alpha, check_count, check_order, check_real
+
+LARGEST_ALPHA = 0.95
+_FORMAT = "fractal-memory-1"
+_COMPLEX = ("state", "rates", "readout")
+_SCALARS = ("alpha", "time", "count")
+_LONGEST_PIECE = 1 << 14  # samples at once: bounds the working memory
+_WIDEST_PIECE = 4.0  # ratio of end to start time: keeps most modes slow within a chunk
+
+
+class OnlineMemory:
+    """The projection of everything seen so far onto `order` polynomials, kept up to date.
+
+    Under the fractional measure the recent past is stored more sharply than the distant one, at
+    every time scale; `alpha=0` weighs all of it alike (LegS).
+
+    >>> import numpy as np, fractal
+    >>> t = np.arange(1, 10_001)
+    >>> mem = fractal.OnlineMemory(alpha=0.9, order=64)
+    >>> mem = mem.push(np.sin(t / 1000)[:, None])
+    >>> now, halfway = mem.recall([0.0, 0.5])[:, 0]
+    >>> print(f"{now - np.sin(10.0):.4f} {halfway - np.sin(5.0):.4f}")
+    0.0000 0.0000
+
+    **Arguments:**
+
+    - `alpha`: singularity index in [0, 0.95].
+    - `order`: number of polynomials, even.
+    - `channels`: number of signals that are remembered side by side.
+    """
+
+    def __init__(self, alpha: float, order: int, channels: int = 1):
+        self.alpha = check_alpha(alpha, largest=LARGEST_ALPHA)
+        self.order = check_order(order)
+        self.channels = check_count("channels", channels, smallest=1)
+        self.count = 0
+        self._time = 0.0
+        self._modes = modes(self.alpha, self.order)
+        self._z = np.zeros((self.channels, len(self._modes.rates)), complex)
+
+    def __repr__(self) -> str:
+        return (
+            f"OnlineMemory(alpha={self.alpha}, order={self.order}, channels={self.channels}): "
+            f"{self.count} samples"
+        )
+
+    def push(self, block: ArrayLike, times: ArrayLike | None = None) -> "OnlineMemory":
+        """Take in one sample (channels,) or a block (time, channels); returns the memory itself.
+
+        `times` are the ends of the samples' intervals, positive and strictly increasing. Each
+        sample holds from the end of the one before it, the first from time 0. Without `times` a
+        sample lasts 1, so that a fresh memory counts 1, 2, 3, …
+
+        Bad input raises `ValueError` and leaves the memory as it was.
+        """
+        u = check_real("block", block)
+        if u.shape == (self.channels,):
+            u = u[None]
+        elif u.ndim != 2 or u.shape[1] != self.channels:
+            raise ValueError(
+                f"block must have shape ({self.channels},) for one sample or "
+                f"(time, {self.channels}) for many, got {u.shape}"
+            )
+        t = self._check_times(times, len(u))
+        start = 0
+        while start < len(u):
+            # The first sample of all stands alone: its history is constant.
+            reach = _WIDEST_PIECE * self._time or t[0]
+            end = int(np.searchsorted(t, reach, side="right"))
+            end = min(max(end, start + 1), start + _LONGEST_PIECE)
+            self._absorb(u[start:end], t[start:end])
+            start = end
+        return self
+
+    def _check_times(self, times: ArrayLike | None, length: int) -> Float[np.ndarray, " time"]:
+        if times is None:
+            return self._time + np.arange(1.0, length + 1)
+        t = np.atleast_1d(check_real("times", times))
+        if t.shape != (length,):
+            raise ValueError(f"times must have one entry a sample, ({length},), got {t.shape}")
+        if np.any(np.diff(t, prepend=self._time) <= 0):
+            raise ValueError(
+                "times must be positive and strictly increasing, after the last time pushed "
+                f"({self._time:g})"
+            )
+        return t
+
+    def _absorb(
+        self, u: Float[np.ndarray, "time channels"], t: Float[np.ndarray, " time"]
+    ) -> None:
+        """All of dz/ds = rate (u − z), s = log t, over a piece of constant samples, at once.
+
+        With R_k = (t_k/t_K)^rate and t_0 the time before the piece, summation by parts gives
+        z(t_K) = u_K − Σ_{0<k<K} R_k (u_{k+1} − u_k) + R_0 (z(t_0) − u_1).
+        """
+        rates = self._modes.rates
+        z = np.repeat(u[-1][:, None].astype(complex), len(rates), axis=1)
+        if len(u) > 1:
+            z -= power_sums(rates, np.log(t[:-1] / t[-1]), np.diff(u, axis=0))
+        if self._time > 0:
+            z += np.exp(rates * np.log(self._time / t[-1])) * (self._z - u[0][:, None])
+        self._z = z
+        self._time = float(t[-1])
+        self.count += len(u)
+
+    @property
+    def coefficients(self) -> Float[np.ndarray, "channels order"]:
+        """The state: coefficients of the orthonormal polynomials of `theory.Fractional(alpha)`."""
+        return (self._z @ self._modes.readout.T).real
+
+    def recall(self, ages: ArrayLike) -> Float[np.ndarray, "ages channels"]:
+        """The remembered signals at relative ages: 0 is now, 1 the very beginning."""
+        return recall(Fractional(self.alpha), self.coefficients, ages)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write everything needed to go on to a safetensors file, whole or not at all."""
+        path = pathlib.Path(path)
+        tensors = {
+            "state": self._z.view(np.float64),
+            "rates": self._modes.rates.view(np.float64),
+            "readout": self._modes.readout.view(np.float64),
+            "alpha": np.array([self.alpha]),
+            "time": np.array([self._time]),
+            "count": np.array([self.count]),
+        }
+        data = safetensors.numpy.save(tensors, metadata={"format": _FORMAT})
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "OnlineMemory":
+        """The memory that `save` wrote; pushing on gives the same bits as never having stopped.
+
+        The file holds its modes too, since another machine's LAPACK may round them differently.
+        """
+        path = pathlib.Path(path)
+        try:
+            with safetensors.safe_open(path, framework="numpy") as file:
+                written = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if written.get("format") != _FORMAT:
+                raise ValueError(f"its format is {written.get('format')!r}, not {_FORMAT!r}")
+            return cls._from_tensors(tensors)
+        except (safetensors.SafetensorError, KeyError, ValueError) as error:
+            raise ValueError(f"{path} is not a memory written by OnlineMemory.save: {error}") from None
+
+    @classmethod
+    def _from_tensors(cls, tensors: dict[str, np.ndarray]) -> "OnlineMemory":
+        state, rates, readout = (tensors[name].view(complex) for name in _COMPLEX)
+        (alpha,), (time,), (count,) = (tensors[name] for name in _SCALARS)
+        memory = cls(float(alpha), readout.shape[0], state.shape[0])
+        own = memory._modes
+        if readout.shape != own.readout.shape or state.shape != memory._z.shape:
+            raise ValueError("its tensors do not fit together")
+        if rates.shape != own.rates.shape or not np.allclose(rates, own.rates, rtol=1e-6):
+            raise ValueError(f"its rates are not those of alpha={alpha}, order={memory.order}")
+        if not (np.isfinite(state).all() and np.isfinite(readout).all() and 0 <= time < np.inf):
+            raise ValueError("it holds NaN or infinity")
+        memory._modes = Modes(rates, readout)
+        memory._z, memory._time, memory.count = state, float(time), int(count)
+        return memory

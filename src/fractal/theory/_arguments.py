@@ -1,0 +1,80 @@
+"""Checks of arguments: one line that names the argument, what it was, and the allowed range."""
+
+import operator
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+
+def check_alpha(alpha: float, largest: float | None = None) -> float:
+    """The singularity index as a float in [0, 1), or in [0, `largest`] when that is given."""
+    allowed = "[0, 1)" if largest is None else f"[0, {largest}]"
+    try:
+        value = float(alpha)
+    except (TypeError, ValueError):
+        raise ValueError(f"alpha must be a number in {allowed}, got {alpha!r}") from None
+    inside = 0 <= value < 1 if largest is None else 0 <= value <= largest
+    if not inside:
+        raise ValueError(f"alpha must lie in {allowed}, got {alpha!r}")
+    return value
+
+
+def check_order(order: int) -> int:
+    """The number of polynomials as an even int: eigenvalues of odd orders collide (docs/theory)."""
+    value = check_count("order", order, smallest=2)
+    if value % 2:
+        raise ValueError(f"order must be even, got {order!r}: take {value - 1} or {value + 1}")
+    return value
+
+
+def check_count(name: str, count: int, smallest: int) -> int:
+    """A whole number that is at least `smallest`."""
+    try:
+        value = operator.index(count)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {count!r}") from None
+    if isinstance(count, bool) or value < smallest:
+        raise ValueError(f"{name} must be a whole number of at least {smallest}, got {count!r}")
+    return value
+
+
+def check_positive(name: str, value: float) -> float:
+    """A finite number above zero."""
+    number = float(value)
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    return number
+
+
+def check_unit_interval(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
+    """Numbers in [0, 1], as a float64 array."""
+    array = check_real(name, values)
+    if np.any((array < 0) | (array > 1)):
+        worst = array[(array < 0) | (array > 1)].flat[0]
+        raise ValueError(f"{name} must lie in [0, 1], got {worst!r}")
+    return array
+
+
+def check_samples(samples: ArrayLike) -> Float[np.ndarray, "..."]:
+    """A signal (time,) or several (time, channels), finite, of at least one sample."""
+    array = check_real("samples", samples)
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError(
+            f"samples must have shape (time,) or (time, channels), not empty; got {array.shape}"
+        )
+    return array
+
+
+def check_real(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
+    """Finite real numbers, as a float64 array."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError
+        array = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of real numbers") from None
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return array

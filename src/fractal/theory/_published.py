@@ -1,0 +1,104 @@
+"""The paper's own pair A(α), B(α): closed form, its quadrature, its exact eigenvectors."""
+
+import numpy as np
+from jaxtyping import Float
+
+from ._arguments import check_alpha, check_count, check_order
+from ._basis import endpoint_values, jacobi, norms
+from ._measures import Fractional
+from ._operators import Operator, published_pair
+from ._spectrum import Spectrum
+
+
+def published_operator(
+    alpha: float,
+    order: int,
+    method: str = "closed-form",
+    points: int | None = None,
+    regularisation: float = 0.0,
+) -> Operator:
+    """The operator as the paper prints it; docs/theory.md §2 shows that it is LegS for every α.
+
+    **Arguments:**
+
+    - `method`: `"closed-form"`, accurate to a few ulp at any order, or `"quadrature"`, the paper's
+      way (Gauss-Jacobi).
+    - `points`: quadrature nodes; default 2N, and the paper's 4N for α > 0.8.
+    - `regularisation`: δ of the paper's weight (1−η+δ)^(−α), for quadrature only.
+    """
+    alpha, order = check_alpha(alpha), check_order(order)
+    if method == "closed-form":
+        if points is not None or regularisation != 0:
+            raise ValueError('points and regularisation need method="quadrature"')
+        A, B = published_pair(alpha, order)
+    elif method == "quadrature":
+        if not 0 <= regularisation < np.inf:
+            raise ValueError(f"regularisation must be finite and ≥ 0, got {regularisation!r}")
+        points = (4 if alpha > 0.8 else 2) * order if points is None else points
+        A = _galerkin(alpha, order, check_count("points", points, smallest=order), regularisation)
+        B = norms(alpha, order) * endpoint_values(alpha, order)
+    else:
+        raise ValueError(f'method must be "closed-form" or "quadrature", got {method!r}')
+    return Operator(A, B, Fractional(alpha))
+
+
+def _galerkin(
+    alpha: float, order: int, points: int, delta: float
+) -> Float[np.ndarray, "order order"]:
+    """A_nk = (γ_n/γ_k) ⟨P_n + (1+η)P_n', P_k⟩_w / ⟨P_k, P_k⟩_w, lower triangle."""
+    eta, weight = gauss_jacobi(points, alpha)
+    # The paper's weight at the same nodes, so that δ → 0 is the plain rule.
+    weight = weight * ((1 - eta) / (1 - eta + delta)) ** alpha
+    P = jacobi(order, -alpha, 0.0, eta)
+    n = np.arange(order)[:, None]
+    dP = np.zeros_like(P)
+    dP[1:] = (n[1:] + 1 - alpha) / 2 * jacobi(order - 1, 1 - alpha, 1.0, eta)
+    inner = ((P + (1 + eta) * dP) * weight) @ P.T / np.sum(P * P * weight, axis=1)
+    g = norms(alpha, order)
+    return np.tril(g[:, None] / g * inner)
+
+
+def gauss_jacobi(
+    points: int, alpha: float
+) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
+    """Nodes and weights for (1−η)^(−α) on [−1, 1], from the recurrence matrix (Golub-Welsch)."""
+    n = np.arange(1, points)
+    diagonal = np.concatenate(
+        [[alpha / (2 - alpha)], -(alpha**2) / ((2 * n - alpha) * (2 * n + 2 - alpha))]
+    )
+    off = n * (n - alpha) / (2 * n - alpha) * 2 / np.sqrt((2 * n - alpha) ** 2 - 1)
+    eta, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off, 1) + np.diag(off, -1))
+    return eta, 2 ** (1 - alpha) / (1 - alpha) * vectors[0] ** 2
+
+
+def published_spectrum(alpha: float, order: int) -> Spectrum:
+    """The exact eigendecomposition A(α) = V diag(1 … N) V⁻¹, unit columns.
+
+    V holds the monomial coefficients of the basis, p_n = Σ_m V_nm ξ^m, and V⁻¹ those of
+    ξ^m = Σ_n ⟨ξ^m, p_n⟩ p_n. Both are products, so every entry is accurate to a few ulp although
+    the condition number (Frobenius) is astronomic; and V⁻¹B, before scaling, is ξ^m at 1: all ones.
+    """
+    alpha, order = check_alpha(alpha), check_order(order)
+    g, n = norms(alpha, order), np.arange(order, dtype=float)
+    V = np.zeros((order, order))
+    V[:, 0] = g * (-1) ** n
+    inverse = np.zeros((order, order))
+    inverse[:, 0] = np.concatenate([[1.0], np.cumprod(n[1:] / (n[1:] + 1 - alpha))])
+    for m in range(order - 1):
+        V[:, m + 1] = -V[:, m] * (n - m) * (n + 1 - alpha + m) / (m + 1) ** 2
+        inverse[:, m + 1] = (
+            inverse[:, m] * (n - m) / (m + 1) * (m + 1 - alpha) / (n + m + 2 - alpha)
+        )
+    inverse *= g
+    size = np.linalg.norm(V, axis=0)
+    V, inverse = V / size, inverse * size[:, None]
+    return Spectrum(n + 1, V, inverse, float(np.linalg.norm(V) * np.linalg.norm(inverse)))
+
+
+def to_legs(alpha: float, order: int) -> Float[np.ndarray, "order order"]:
+    """M with p_n^(α) = Σ_k M_nk p_k^(0), so that A(α) = M A(0) M⁻¹ and B(α) = M B(0)."""
+    alpha, order = check_alpha(alpha), check_order(order)
+    eta, weight = gauss_jacobi(order, 0.0)
+    age = (1 - eta) / 2
+    M = Fractional(alpha).basis(order, age) * (weight / 2) @ Fractional(0.0).basis(order, age).T
+    return np.tril(M)
