@@ -15,13 +15,13 @@ import numpy as np
 from jaxtyping import Float, Inexact
 
 
-def endpoint_values(alpha: complex, order: int) -> Inexact[np.ndarray, "order"]:
+def endpoint_values(alpha: float | complex, order: int) -> Inexact[np.ndarray, "order"]:
     """e_0 … e_{order−1}, as a product: Γ would overflow at n = 171."""
     n = np.arange(1, order)
     return np.concatenate([[1.0], np.cumprod((n - alpha) / n)])
 
 
-def norms(alpha: complex, order: int) -> Inexact[np.ndarray, "order"]:
+def norms(alpha: float | complex, order: int) -> Inexact[np.ndarray, "order"]:
     """γ_0 … γ_{order−1}."""
     return np.sqrt((2 * np.arange(order) + 1 - alpha) / (1 - alpha))
 

@@ -24,8 +24,8 @@ class Measure(abc.ABC):
         """Density at the absolute age t − x ≥ 0."""
 
     @abc.abstractmethod
-    def recent_share(self, p: ArrayLike) -> Float[np.ndarray, "..."]:
-        """Mass of the most recent fraction p of history (LagT, LegT: of a history of length 1)."""
+    def _share(self, p: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."] | float:
+        """Mass of the ages from 0 to p in a history of length 1."""
 
     @abc.abstractmethod
     def basis(
@@ -39,11 +39,15 @@ class Measure(abc.ABC):
     ) -> Float[np.ndarray, "order points"]:
         """∫ p_n dμ over the ages from 0 to `age`, in closed form."""
 
-    def density(self, t: float, x: ArrayLike) -> Float[np.ndarray, "..."]:
+    def density(self, t: float, x: ArrayLike) -> Float[np.ndarray, "..."] | float:
         """μ^(t)(x), vectorised over x: zero in the future, infinite where the measure is."""
         t = check_positive("t", t)
         age = t - check_real("x", x)
-        return np.where(age < 0, 0.0, self._density_of_age(t, np.maximum(age, 0.0)))
+        return np.where(age < 0, 0.0, self._density_of_age(t, np.maximum(age, 0.0)))[()]
+
+    def recent_share(self, p: ArrayLike) -> Float[np.ndarray, "..."] | float:
+        """Mass of the most recent fraction p of history (LagT, LegT: of a history of length 1)."""
+        return self._share(check_unit_interval("p", p))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,9 +64,8 @@ class Fractional(Measure):
             density = (1 - self.alpha) / t * (age / t) ** -self.alpha
         return np.where(age <= t, density, 0.0)
 
-    def recent_share(self, p: ArrayLike) -> Float[np.ndarray, "..."]:
-        """p^(1−α)."""
-        return check_unit_interval("p", p) ** (1 - self.alpha)
+    def _share(self, p):
+        return p ** (1 - self.alpha)
 
     def basis(self, order, age):
         """γ_n P_n^(−α,0)(1 − 2 age)."""
@@ -83,9 +86,8 @@ class LegS(Measure):
     def _density_of_age(self, t, age):
         return np.where(age <= t, 1 / t, 0.0)
 
-    def recent_share(self, p: ArrayLike) -> Float[np.ndarray, "..."]:
-        """p."""
-        return check_unit_interval("p", p)
+    def _share(self, p):
+        return p
 
     def basis(self, order, age):
         """Shifted Legendre polynomials, orthonormal."""
@@ -108,9 +110,9 @@ class LagT(Measure):
     def _density_of_age(self, t, age):
         return np.exp(-age / self.timescale) / self.timescale
 
-    def recent_share(self, p: ArrayLike) -> Float[np.ndarray, "..."]:
-        """1 − exp(−p/timescale): the rest lies further back, before the history began too."""
-        return -np.expm1(-check_unit_interval("p", p) / self.timescale)
+    def _share(self, p):
+        # The rest lies further back, before the history began too.
+        return -np.expm1(-p / self.timescale)
 
     def basis(self, order, age):
         """Laguerre polynomials in age/timescale."""
@@ -135,9 +137,8 @@ class LegT(Measure):
     def _density_of_age(self, t, age):
         return np.where(age <= self.window, 1 / self.window, 0.0)
 
-    def recent_share(self, p: ArrayLike) -> Float[np.ndarray, "..."]:
-        """min(p/window, 1)."""
-        return np.minimum(check_unit_interval("p", p) / self.window, 1.0)
+    def _share(self, p):
+        return np.minimum(p / self.window, 1.0)
 
     def basis(self, order, age):
         """Shifted Legendre polynomials on the window, zero beyond it."""

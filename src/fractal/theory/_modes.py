@@ -49,7 +49,7 @@ def modes(alpha: float, order: int) -> Modes:
     return Modes(rates[by_rate], np.ascontiguousarray(readout[:, by_rate]))
 
 
-def _diagonal(alpha: complex, order: int) -> tuple[np.ndarray, np.ndarray, float]:
+def _diagonal(alpha: float | complex, order: int) -> tuple[np.ndarray, np.ndarray, float]:
     """Rates, readout V diag(V⁻¹B/λ) and κ(V) of the fractional operator at a complex α."""
     A, B = fractional_pair(alpha, order)
     rates, V = np.linalg.eig(A.astype(complex) if isinstance(alpha, complex) else A)

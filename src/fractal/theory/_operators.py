@@ -62,7 +62,7 @@ def _(measure: LegT, order: int):
 
 
 def published_pair(
-    alpha: complex, order: int
+    alpha: float | complex, order: int
 ) -> tuple[Inexact[np.ndarray, "order order"], Inexact[np.ndarray, " order"]]:
     """The paper's pair in closed form: A_nk = (1−α) γ_n γ_k e_k/e_n below the diagonal n+1."""
     e, g = endpoint_values(alpha, order), norms(alpha, order)
@@ -71,7 +71,7 @@ def published_pair(
 
 
 def fractional_pair(
-    alpha: complex, order: int
+    alpha: float | complex, order: int
 ) -> tuple[Inexact[np.ndarray, "order order"], Inexact[np.ndarray, " order"]]:
     """The closure: A_frac = c B Bᵀ − (A − I)ᵀ and B_frac = c B with c = (1−α)/e_N².
 

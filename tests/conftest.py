@@ -1,0 +1,13 @@
+"""What several test modules share: test signals and the error that memories are judged by."""
+
+import hypothesis
+import numpy as np
+import pytest
+
+hypothesis.settings.register_profile("fractal", deadline=None, derandomize=True, max_examples=40)
+hypothesis.settings.load_profile("fractal")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)

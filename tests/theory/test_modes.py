@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fractal import theory
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-9, 1e-3, 0.3, 0.9])
+@pytest.mark.parametrize("order", [4, 16, 64])
+@pytest.mark.parametrize("s", [0.01, 0.3, 3.0])
+def test_modes_respond_to_a_step_as_the_dense_matrix_exponential(alpha, order, s):
+    # From rest, dx/ds = −A x + B: x(s) = (I − exp(−A s)) A⁻¹ B. Modes: z = 1 − exp(−rate s).
+    op = theory.operator(theory.Fractional(alpha), order)
+    m = theory.modes(alpha, order)
+    response = (m.readout @ -np.expm1(-m.rates * s)).real
+    rest = np.linalg.solve(op.A, op.B)
+    dense = rest - scipy.linalg.expm(-op.A * s) @ rest
+    np.testing.assert_allclose(response, dense, atol=1e-9 * np.linalg.norm(dense))
+
+
+@pytest.mark.parametrize("order", [16, 64, 256])
+def test_legs_is_reached_through_its_neighbours_on_a_circle(order):
+    """x(t) for the input τ^k, k < order, is known: ⟨ξ^k, p_n⟩. It must come out at α = 0."""
+    m = theory.modes(0.0, order)
+    assert len(m.rates) == 2 * order
+    for k in (0, 1, 5):
+        # u = exp(k s): z = rate/(rate + k) u, at s = 0.
+        x = (m.readout @ (m.rates / (m.rates + k))).real
+        expected = np.zeros(order)
+        expected[: k + 1] = theory.project(
+            theory.LegS(), ((np.arange(200_000) + 0.5) / 200_000) ** k, order
+        )[: k + 1]
+        np.testing.assert_allclose(x, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.5, 0.94])
+@pytest.mark.parametrize("order", [2, 16, 128])
+def test_conjugate_pairs_are_stored_once(alpha, order):
+    m = theory.modes(alpha, order)
+    assert len(m.rates) == order // 2 + 1
+    assert np.sum(m.rates.imag == 0) == 2
+    assert m.rates.imag.min() == 0
+
+
+@given(alpha=st.floats(0, 0.95), half=st.integers(1, 64))
+def test_every_mode_decays_and_together_they_hold_a_constant(alpha, half):
+    m = theory.modes(alpha, 2 * half)
+    assert m.rates.real.min() > 0.5
+    np.testing.assert_allclose(
+        m.readout.sum(axis=1).real, np.eye(2 * half)[0], atol=1e-9 * np.abs(m.readout).max()
+    )
