@@ -35,17 +35,18 @@ def published_operator(
         if not 0 <= regularisation < np.inf:
             raise ValueError(f"regularisation must be finite and ≥ 0, got {regularisation!r}")
         points = (4 if alpha > 0.8 else 2) * order if points is None else points
-        A = _galerkin(alpha, order, check_count("points", points, smallest=order), regularisation)
+        points = check_count("points", points, smallest=order)
+        A = np.tril(galerkin(alpha, order, points, regularisation))
         B = norms(alpha, order) * endpoint_values(alpha, order)
     else:
         raise ValueError(f'method must be "closed-form" or "quadrature", got {method!r}')
     return Operator(A, B, Fractional(alpha))
 
 
-def _galerkin(
+def galerkin(
     alpha: float, order: int, points: int, delta: float
 ) -> Float[np.ndarray, "order order"]:
-    """A_nk = (γ_n/γ_k) ⟨P_n + (1+η)P_n', P_k⟩_w / ⟨P_k, P_k⟩_w, lower triangle."""
+    """A_nk = (γ_n/γ_k) ⟨P_n + (1+η)P_n', P_k⟩_w / ⟨P_k, P_k⟩_w, above the diagonal too."""
     eta, weight = gauss_jacobi(points, alpha)
     # The paper's weight at the same nodes, so that δ → 0 is the plain rule.
     weight = weight * ((1 - eta) / (1 - eta + delta)) ** alpha
@@ -55,7 +56,7 @@ def _galerkin(
     dP[1:] = (n[1:] + 1 - alpha) / 2 * jacobi(order - 1, 1 - alpha, 1.0, eta)
     inner = ((P + (1 + eta) * dP) * weight) @ P.T / np.sum(P * P * weight, axis=1)
     g = norms(alpha, order)
-    return np.tril(g[:, None] / g * inner)
+    return g[:, None] / g * inner
 
 
 def gauss_jacobi(

@@ -1,0 +1,69 @@
+"""The command line: `fractal COMMAND …`. Results go to stdout, everything else to stderr."""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from typing import Annotated
+
+import tyro
+
+from .._errors import UserError
+from .bench import Bench
+from .memory import Memory
+from .verify import Verify
+
+_DESCRIPTION = "Power-law memory for sequence models. Example: fractal verify --figures figures"
+_COMMANDS = (
+    Annotated[Verify, tyro.conf.subcommand("verify")]
+    | Annotated[Memory, tyro.conf.subcommand("memory")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
+)
+_CONFIG = (
+    tyro.conf.OmitSubcommandPrefixes,
+    tyro.conf.FlagCreatePairsOff,
+    tyro.conf.HelptextFromCommentsOff,
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0, 1 where a check failed, 2 for a user's mistake."""
+    try:
+        command = _parse(sys.argv[1:] if arguments is None else arguments)
+        return command.run()
+    except UserError as error:
+        print(f"fractal: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("fractal: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parse(arguments: list[str]) -> Verify | Memory | Bench:
+    """tyro's reading of the arguments, with its boxed complaint folded into one line."""
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(
+                _COMMANDS,  # pyright: ignore[reportArgumentType]
+                prog="fractal",
+                description=_DESCRIPTION,
+                args=arguments,
+                config=_CONFIG,
+            )
+    except SystemExit as stop:
+        if stop.code in (None, 0):
+            raise  # --help
+        raise UserError(_one_line(complaint.getvalue())) from None
+
+
+def _one_line(boxed: str) -> str:
+    """The text of a box, its parts separated by semicolons."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", boxed)
+    inside = [line.strip("│ ") for line in text.splitlines()[1:-1]]
+    parts = re.split(r"\s*─{5,}\s*", " ".join(inside))
+    return "; ".join(re.sub(r"\s+", " ", part).strip(" .") for part in parts if part.strip())

@@ -1,0 +1,134 @@
+"""`fractal memory`: compress a series, and show what is remembered of it."""
+
+import dataclasses
+import json
+import pathlib
+import sys
+from typing import Annotated
+
+import numpy as np
+import tyro
+from jaxtyping import Float
+from rich.console import Console
+from rich.table import Table
+
+from .._errors import UserError
+from .._memory import OnlineMemory
+from ..report.recall import AGE_LABELS, error_by_age, sample_ages
+from .csv_series import read_series
+
+_MOST_PLOTTED = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """Compress each numeric column of a CSV file and print the recall error by age.
+
+    Example: fractal memory series.csv --alpha 0.9 --order 64 --plot recall.png
+
+    Args:
+        file: table with a row for each sample, oldest first; columns of text are left out.
+        alpha: singularity index in [0, 0.95]: 0 weighs all history alike (LegS).
+        order: numbers kept for each column, even.
+        plot: draw the signals and what is recalled into this file (.png, .pdf or .svg).
+        json: print one JSON object instead of tables.
+    """
+
+    file: Annotated[pathlib.Path, tyro.conf.Positional]
+    alpha: float = 0.9
+    order: int = 64
+    plot: pathlib.Path | None = None
+    json: bool = False
+
+    def run(self) -> int:
+        """Errors are root mean squares, in units of each column's standard deviation."""
+        if self.plot and self.plot.suffix.lower() not in (".png", ".pdf", ".svg"):
+            raise UserError(f"--plot {self.plot}: the name must end in .png, .pdf or .svg")
+        series = read_series(self.file)
+        if series.text:
+            print(f"left out, not numbers: {', '.join(series.text)}", file=sys.stderr)
+        spread = series.samples.std(axis=0)
+        if not np.isfinite(spread).all():
+            raise UserError(f"{self.file} holds numbers too large to square (above 1e150)")
+        ages = sample_ages(len(series.samples))
+        recalled = {
+            _label(alpha): self._memory(alpha, series.samples).recall(ages)
+            for alpha in (self.alpha, 0.0)
+        }
+        # A constant column has no spread; its error is then absolute.
+        unit = np.where(spread > 0, spread, 1.0)
+        errors = {
+            name: error_by_age((values - series.samples) / unit)
+            for name, values in recalled.items()
+        }
+        if self.plot:
+            self._draw(series.names, series.samples, recalled)
+        if self.json:
+            print(json.dumps(self._summary(series.names, len(ages), errors), indent=2))
+        else:
+            _show(series.names, len(ages), self.order, errors)
+        return 0
+
+    def _memory(self, alpha: float, samples: Float[np.ndarray, "time channels"]) -> OnlineMemory:
+        try:
+            return OnlineMemory(alpha, self.order, channels=samples.shape[1]).push(samples)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+
+    def _draw(self, names: list[str], samples: np.ndarray, recalled: dict) -> None:
+        from ..report.figures import reconstruction  # matplotlib is slow to load
+
+        assert self.plot is not None
+        if len(names) > _MOST_PLOTTED:
+            print(f"drawing the first {_MOST_PLOTTED} of {len(names)} columns", file=sys.stderr)
+        shown = slice(0, _MOST_PLOTTED)
+        figure = reconstruction(
+            names[shown],
+            samples[:, shown],
+            {name: values[:, shown] for name, values in recalled.items()},
+        )
+        try:
+            figure.savefig(self.plot, dpi=150)
+        except OSError as error:
+            raise UserError(f"cannot write {self.plot}: {error.strerror}") from None
+        print(f"drew {self.plot}", file=sys.stderr)
+
+    def _summary(self, names: list[str], samples: int, errors: dict) -> dict:
+        return {
+            "file": str(self.file),
+            "samples": samples,
+            "alpha": self.alpha,
+            "order": self.order,
+            "unit": "root-mean-square error / standard deviation of the column",
+            "columns": {
+                column: {
+                    memory: {
+                        band: None if values is None else float(values[index])
+                        for band, values in zip(AGE_LABELS, bands, strict=True)
+                    }
+                    for memory, bands in errors.items()
+                }
+                for index, column in enumerate(names)
+            },
+        }
+
+
+def _label(alpha: float) -> str:
+    return f"α = {alpha}" if alpha else "LegS"
+
+
+def _show(names: list[str], samples: int, order: int, errors: dict) -> None:
+    console = Console()
+    console.print(
+        f"{samples} samples kept as {order} numbers a column; error by relative age, "
+        "in standard deviations of the column"
+    )
+    table = Table()
+    for heading in ("column", "memory", *AGE_LABELS):
+        table.add_column(heading)
+    for index, column in enumerate(names):
+        for memory, bands in errors.items():
+            cells = ["–" if values is None else f"{values[index]:.2e}" for values in bands]
+            table.add_row(column, memory, *cells)
+        table.add_section()
+    console.print(table)

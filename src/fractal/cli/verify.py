@@ -1,0 +1,97 @@
+"""`fractal verify`: every claim of the paper, published against measured."""
+
+import dataclasses
+import json
+import pathlib
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from .._errors import UserError
+from ..report.claims import Claim, verify
+from ..report.paper_claims import condition_numbers
+
+_STYLE = {"confirmed": "green", "refuted": "red", "holds": "bold green", "fails": "bold red"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Verify:
+    """Check every claim of the paper: published value, measured value, verdict.
+
+    Example: fractal verify --figures figures
+
+    Args:
+        figures: folder for the figures (PNG and PDF); none are drawn without it.
+        json: print one JSON object instead of tables.
+    """
+
+    figures: pathlib.Path | None = None
+    json: bool = False
+
+    def run(self) -> int:
+        """Exit code 0 when all properties of our own hold, whatever becomes of the paper's."""
+        claims, table = verify(), condition_numbers()
+        drawn = _draw(self.figures) if self.figures else []
+        holds = all(claim.verdict != "fails" for claim in claims)
+        if self.json:
+            found = {
+                "claims": [dataclasses.asdict(claim) for claim in claims],
+                "condition_numbers": table,
+                "figures": [str(path) for path in drawn],
+                "own_properties_hold": holds,
+            }
+            print(json.dumps(found, ensure_ascii=False, indent=2))
+        else:
+            _show(claims, table)
+        for path in drawn:
+            print(f"drew {path}", file=sys.stderr)
+        return 0 if holds else 1
+
+
+def _draw(folder: pathlib.Path) -> list[pathlib.Path]:
+    from ..report.figures import draw_all  # matplotlib is slow to load
+
+    try:
+        return draw_all(folder)
+    except OSError as error:
+        raise UserError(f"cannot write figures to {folder}: {error.strerror}") from None
+
+
+def _show(claims: list[Claim], conditions: list[dict[str, float | None]]) -> None:
+    console = Console()
+    groups = {
+        "The paper's claims": [c for c in claims if c.verdict in ("confirmed", "refuted")],
+        "Properties of this library": [c for c in claims if c.verdict in ("holds", "fails")],
+    }
+    for title, rows in groups.items():
+        claim_table = Table(title=title, title_justify="left", show_lines=True)
+        for column in ("where", "claim", "published", "measured", "verdict"):
+            claim_table.add_column(column)
+        for c in rows:
+            verdict = f"[{_STYLE[c.verdict]}]{c.verdict}[/]"
+            claim_table.add_row(c.source, c.statement, c.published, c.measured, verdict)
+        console.print(claim_table)
+    console.print(_condition_table(conditions))
+    counts = {v: sum(c.verdict == v for c in claims) for v in _STYLE}
+    console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+
+
+def _condition_table(conditions: list[dict[str, float | None]]) -> Table:
+    table = Table(
+        title="κ(V): as printed (Table 5) / exact for the published A / fractional operator",
+        title_justify="left",
+    )
+    alphas = sorted({row["alpha"] for row in conditions})
+    orders = sorted({row["order"] for row in conditions})
+    cells = {(row["order"], row["alpha"]): row for row in conditions}
+    for heading in ("N", *(f"α = {alpha}" for alpha in alphas)):
+        table.add_column(heading)
+    for order in orders:
+        shown = []
+        for alpha in alphas:
+            row = cells[order, alpha]
+            ours = "–" if row["fractional"] is None else f"{row['fractional']:.1e}"
+            shown.append(f"{row['printed']:.1e} / {row['published']:.1e} / {ours}")
+        table.add_row(str(order), *shown)
+    return table

@@ -1,0 +1,1 @@
+"""Evidence: the paper's claims measured, and the figures that show them."""

@@ -1,0 +1,42 @@
+"""Every claim that can be checked, published against measured, with a verdict."""
+
+import dataclasses
+from typing import Literal
+
+Verdict = Literal["confirmed", "refuted", "holds", "fails"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """One row of the verification.
+
+    A claim of the paper is `confirmed` or `refuted`; a property of our own `holds` or `fails`.
+    `value` is the number behind `measured`.
+    """
+
+    source: str
+    statement: str
+    published: str
+    measured: str
+    value: float
+    verdict: Verdict
+
+
+def of_paper(
+    source: str, statement: str, published: str, measured: str, value: float, true: bool
+) -> Claim:
+    """A claim of the paper."""
+    verdict = "confirmed" if true else "refuted"
+    return Claim(source, statement, published, measured, float(value), verdict)
+
+
+def of_ours(source: str, statement: str, promised: str, measured: str, value: float, true: bool):
+    """A property that this library promises."""
+    return Claim(source, statement, promised, measured, float(value), "holds" if true else "fails")
+
+
+def verify() -> list[Claim]:
+    """All claims: the paper's in the order of its text, then our own."""
+    from . import own_claims, paper_claims  # both build on this module
+
+    return [*paper_claims.claims(), *own_claims.claims()]

@@ -1,0 +1,230 @@
+"""The figures: measures, operators, spectrum, conditioning, recall. For print and for screens."""
+
+import pathlib
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from .. import theory
+from .._memory import OnlineMemory
+from .paper_claims import PRINTED_CONDITION
+from .recall import brownian, error_by_age, sample_ages
+
+# Okabe and Ito's palette: distinct under every common form of colour blindness.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+
+
+def draw_all(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Write every figure as PNG and PDF into `folder`; returns the PNG files."""
+    drawings: dict[str, Callable[[], Figure]] = {
+        "measures": measures,
+        "operators": operators,
+        "spectrum": spectrum,
+        "conditioning": conditioning,
+        "recall": recall_by_age,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, draw in drawings.items():
+        figure = draw()
+        figure.savefig(folder / f"{name}.pdf")
+        figure.savefig(folder / f"{name}.png", dpi=200)
+        written.append(folder / f"{name}.png")
+    return written
+
+
+def _figure(rows: int, columns: int, width: float, height: float, **kwargs):
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
+
+
+def _finish(axes: Axes, title: str, x: str, y: str) -> None:
+    axes.set(xlabel=x, ylabel=y)
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.grid(True, which="major", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def measures() -> Figure:
+    """The paper's figure 2: the four measures, and the fractional one for several α."""
+    figure, ((left, right),) = _figure(1, 2, 8.4, 3.4)
+    t = 10.0
+    x = t - np.concatenate([np.geomspace(1e-3, 1, 400), np.linspace(1.0001, t, 1200)])
+    x = np.sort(x)
+    for measure, label, colour, style in (
+        (theory.Fractional(0.5), "fractional, α = 0.5", VERMILION, "-"),
+        (theory.LegS(), "LegS", BLACK, "--"),
+        (theory.LagT(), "LagT, timescale 1", BLUE, "-."),
+        (theory.LegT(window=2.0), "LegT, window 2", GREEN, ":"),
+    ):
+        density = np.asarray(measure.density(t, x))
+        left.plot(x, np.where(density > 0, density, np.nan), style, color=colour, label=label)
+    for alpha, colour in zip((0.0, 0.25, 0.5, 0.75, 0.9), _ladder(5), strict=True):
+        right.plot(x, theory.Fractional(alpha).density(t, x), color=colour, label=f"α = {alpha}")
+    for axes, title in ((left, "(a) four measures"), (right, "(b) the singularity index")):
+        axes.set_yscale("log")
+        axes.set_ylim(2e-4, 20)
+        _finish(axes, title, "time x  (now: t = 10)", "memory density μ⁽ᵗ⁾(x)")
+        axes.legend(frameon=False, fontsize=8, loc="upper left")
+    return figure
+
+
+def operators() -> Figure:
+    """The paper's figure 3, for the published and for the fractional operator."""
+    alphas, order = (0.0, 0.5, 0.9), 16
+    figure, grid = _figure(2, 3, 8.4, 5.6, sharex=True, sharey=True)
+    norm = LogNorm(vmin=1, vmax=3000)
+    image = None
+    for column, alpha in enumerate(alphas):
+        pair = (
+            ("published", theory.published_operator(alpha, order)),
+            ("fractional", theory.operator(theory.Fractional(alpha), order)),
+        )
+        for row, (name, op) in enumerate(pair):
+            axes = grid[row, column]
+            image = axes.imshow(np.where(op.A > 1e-9, op.A, np.nan), cmap="cividis", norm=norm)
+            axes.set(xticks=range(0, order, 5), yticks=range(0, order, 5))
+            axes.set_title(f"{name}, α = {alpha}", loc="left", fontsize=10)
+            if row:
+                axes.set_xlabel("column k")
+            if not column:
+                axes.set_ylabel("row n")
+    figure.colorbar(image, ax=grid, label="entry of A  (white: zero)")
+    return figure
+
+
+def spectrum() -> Figure:
+    """Eigenvalues of the fractional operator, and where the published ones lie."""
+    figure, ((axes,),) = _figure(1, 1, 6.0, 4.2)
+    order = 64
+    axes.plot(
+        np.arange(1, order + 1), np.zeros(order), "|", color=BLACK, label="published, any α: 1 … N"
+    )
+    for alpha, colour, marker in ((0.1, SKY, "o"), (0.5, GREEN, "s"), (0.9, VERMILION, "^")):
+        found = theory.diagonalise(theory.operator(theory.Fractional(alpha), order)).eigenvalues
+        axes.plot(found.real, found.imag, marker, color=colour, markersize=3.5,
+                  label=f"fractional, α = {alpha}")  # fmt: skip
+    axes.axvline(0.5, color=GREY, linestyle="--", linewidth=1)
+    axes.annotate(
+        "Re λ > ½: proved", (0.52, 200), fontsize=8, color=GREY, rotation=90, va="top", ha="left"
+    )
+    axes.set_xscale("log")
+    axes.set_xlim(0.4, 1e5)
+    axes.set_yscale("symlog", linthresh=1.0)
+    _finish(axes, f"decay and oscillation of the modes, N = {order}", "Re λ", "Im λ")
+    axes.legend(frameon=False, fontsize=8, loc="upper right")
+    return figure
+
+
+def conditioning() -> Figure:
+    """κ(V) against N: as printed, exact for the published operator, and of the fractional one."""
+    figure, ((axes,),) = _figure(1, 1, 6.0, 4.2)
+    orders = np.array([4, 8, 16, 32, 64])
+    wide = np.array([4, 8, 16, 32, 64, 128, 256])
+    for alpha, colour in ((0.2, BLUE), (0.6, GREEN), (0.9, VERMILION)):
+        exact = [theory.published_spectrum(alpha, n).condition for n in orders]
+        printed = [row[alpha] for row in PRINTED_CONDITION.values()]
+        ours = [
+            theory.diagonalise(theory.operator(theory.Fractional(alpha), n)).condition for n in wide
+        ]
+        axes.plot(orders, exact, "--", color=colour, label=f"published, exact, α = {alpha}")
+        axes.plot(list(PRINTED_CONDITION), printed, "x", color=colour,
+                  label=f"published, as printed, α = {alpha}")  # fmt: skip
+        axes.plot(wide, ours, "-o", color=colour, markersize=3, label=f"fractional, α = {alpha}")
+    axes.axhline(1e16, color=GREY, linewidth=1)
+    axes.annotate("float64 has no digits left", (70, 3e16), fontsize=8, color=GREY)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks(wide, [str(n) for n in wide])
+    _finish(axes, "condition number of the eigenvectors", "order N", "κ(V)")
+    axes.legend(frameon=False, fontsize=7, loc="upper left")
+    return figure
+
+
+def recall_by_age(paths: int = 16, length: int = 50_000, order: int = 64) -> Figure:
+    """Recall error of Brownian paths by age, for each memory at the same order."""
+    u = brownian(length, paths)
+    edges = np.geomspace(1 / length, 1, 24)
+    bands = tuple(zip(edges[:-1], edges[1:], strict=True))
+    centres = np.sqrt(edges[:-1] * edges[1:])
+    figure, ((axes,),) = _figure(1, 1, 6.4, 4.2)
+    for name, recalled, colour, style in _recalled(u, order):
+        by_band = error_by_age(recalled - u, bands)
+        rms = [np.nan if band is None else np.sqrt(np.mean(band**2)) for band in by_band]
+        axes.plot(centres, rms, linestyle=style, color=colour, label=name)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylim(1.5e-3, 30)
+    _finish(
+        axes,
+        f"recall of {paths} Brownian paths of {length:,} samples, N = {order}",
+        "relative age  (0 = now, 1 = the beginning)",
+        "root-mean-square error",
+    )
+    axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
+    return figure
+
+
+def _recalled(u: Float[np.ndarray, "time paths"], order: int):
+    """Name, recalled signal, colour and line style of each memory."""
+    ages, paths = sample_ages(len(u)), u.shape[1]
+    legs = OnlineMemory(0.0, order, channels=paths).push(u)
+    for measure, name, colour, style in (
+        (theory.LagT(timescale=0.1), "LagT, timescale 0.1", BLUE, "-."),
+        (theory.LegT(window=0.1), "LegT, window 0.1", GREEN, ":"),
+    ):
+        x = theory.project(measure, u, order)
+        yield name, theory.recall(measure, x, ages), colour, style
+    # The published system at α holds M times the LegS state; the paper reads it under μ_α.
+    state = legs.coefficients @ theory.to_legs(0.9, order).T
+    yield (
+        "published, α = 0.9",
+        theory.recall(theory.Fractional(0.9), state, ages),
+        PURPLE,
+        (0, (1, 1)),
+    )
+    yield "LegS", legs.recall(ages), BLACK, "--"
+    for alpha, colour in ((0.5, ORANGE), (0.9, VERMILION)):
+        memory = OnlineMemory(alpha, order, channels=paths).push(u)
+        yield f"fractional, α = {alpha}", memory.recall(ages), colour, "-"
+
+
+def reconstruction(
+    names: list[str],
+    samples: Float[np.ndarray, "time channels"],
+    recalled: dict[str, Float[np.ndarray, "time channels"]],
+) -> Figure:
+    """Each signal and what memories recall of it, over the whole history and over log age."""
+    figure, grid = _figure(len(names), 2, 9.0, 2.6 * len(names))
+    length = len(samples)
+    ages = sample_ages(length)
+    shown = np.unique(np.geomspace(1, length, 4000).astype(int)) - 1  # log-spaced for the right
+    even = np.unique(np.linspace(0, length - 1, 4000).astype(int))
+    for channel, name in enumerate(names):
+        for axes, rows, x, label in (
+            (grid[channel, 0], even, np.arange(length), "sample"),
+            (grid[channel, 1], length - 1 - shown[::-1], ages, "relative age (log), now at right"),
+        ):
+            axes.plot(x[rows], samples[rows, channel], color="0.7", linewidth=1, label="signal")
+            for (memory, values), colour, style in zip(
+                recalled.items(), (VERMILION, BLACK), ("-", "--"), strict=False
+            ):
+                axes.plot(x[rows], values[rows, channel], style, color=colour, linewidth=1,
+                          label=memory)  # fmt: skip
+            _finish(axes, name, label, "value")
+        grid[channel, 1].set_xscale("log")
+        grid[channel, 1].invert_xaxis()
+    grid[0, 0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _ladder(count: int) -> list[tuple[float, ...]]:
+    from matplotlib import colormaps
+
+    return [tuple(colour) for colour in colormaps["cividis"](np.linspace(0, 0.9, count))]

@@ -1,0 +1,27 @@
+"""Recall error by relative age: how well a memory knows the near and the far past."""
+
+import numpy as np
+from jaxtyping import Float
+
+AGE_BANDS = ((0.0, 1e-4), (1e-4, 1e-3), (1e-3, 1e-2), (1e-2, 0.1), (0.1, 1.0))
+AGE_LABELS = ("< 1e-4", "1e-4 … 1e-3", "1e-3 … 1e-2", "1e-2 … 0.1", "0.1 … 1")
+
+
+def sample_ages(length: int) -> Float[np.ndarray, " time"]:
+    """The relative age of the middle of each of `length` equal samples, oldest first."""
+    return 1 - (np.arange(length) + 0.5) / length
+
+
+def error_by_age(
+    error: Float[np.ndarray, "time *channels"], bands: tuple[tuple[float, float], ...] = AGE_BANDS
+) -> list[Float[np.ndarray, "*channels"] | None]:
+    """Root mean square of `error` within each band of ages; None where a band has no sample."""
+    ages = sample_ages(len(error))
+    inside = [(ages >= low) & (ages < high) for low, high in bands]
+    return [np.sqrt(np.mean(error[rows] ** 2, axis=0)) if rows.any() else None for rows in inside]
+
+
+def brownian(length: int, paths: int, seed: int = 0) -> Float[np.ndarray, "time paths"]:
+    """Brownian paths on [0, 1]."""
+    steps = np.random.default_rng(seed).standard_normal((length, paths))
+    return steps.cumsum(axis=0) / np.sqrt(length)
