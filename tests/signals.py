@@ -32,4 +32,6 @@ def relative_error(alpha: float, u: np.ndarray, x: np.ndarray) -> float:
     scaled = x * np.sqrt((2 * n + 1 - alpha) / (1 - alpha))
     stored = sum(scaled[k] * eval_jacobi(k, -alpha, 0.0, eta) for k in n)
     mass = width[:, None] * weights
-    return float(np.sqrt(np.sum(mass * (u[:, None] - stored) ** 2) / np.sum(mass * u[:, None] ** 2)))
+    return float(
+        np.sqrt(np.sum(mass * (u[:, None] - stored) ** 2) / np.sum(mass * u[:, None] ** 2))
+    )

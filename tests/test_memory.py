@@ -7,10 +7,10 @@ import safetensors.numpy
 import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
-from signals import relative_error, signals
 
 import fractal
 from fractal import theory
+from signals import relative_error, signals
 
 ALPHAS = (0.0, 0.01, 0.3, 0.6, 0.9)
 
@@ -198,7 +198,9 @@ def damaged_files():
 def test_a_damaged_file_is_refused_in_one_line(name, data, tmp_path):
     path = tmp_path / "memory.safetensors"
     path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"memory.safetensors is not a memory written by") as caught:
+    with pytest.raises(
+        ValueError, match=r"memory.safetensors is not a memory written by"
+    ) as caught:
         fractal.OnlineMemory.load(path)
     assert "\n" not in str(caught.value)
 

@@ -17,7 +17,9 @@ def test_chunked_sums_equal_the_brute_force_sum(length, start, fastest, rng):
     t = start + np.arange(length + 1.0)
     s = np.log(t[:-1] / t[-1])
     d = rng.standard_normal((length, 3))
-    rates = np.geomspace(0.9, fastest, 20) + 1j * rng.uniform(0, 7, 20) * np.geomspace(1, fastest, 20)
+    rates = np.geomspace(0.9, fastest, 20) + 1j * rng.uniform(0, 7, 20) * np.geomspace(
+        1, fastest, 20
+    )
     difference = np.abs(power_sums(rates, s, d) - brute_force(rates, s, d))
     assert difference.max() <= 1e-13 * np.abs(d).sum(axis=0).max()
 

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+from typing import SupportsIndex
 
 import numpy as np
 import safetensors
@@ -42,7 +43,7 @@ class OnlineMemory:
     - `channels`: number of signals that are remembered side by side.
     """
 
-    def __init__(self, alpha: float, order: int, channels: int = 1):
+    def __init__(self, alpha: float, order: SupportsIndex, channels: SupportsIndex = 1):
         self.alpha = check_alpha(alpha, largest=LARGEST_ALPHA)
         self.order = check_order(order)
         self.channels = check_count("channels", channels, smallest=1)
@@ -98,9 +99,7 @@ class OnlineMemory:
             )
         return t
 
-    def _absorb(
-        self, u: Float[np.ndarray, "time channels"], t: Float[np.ndarray, " time"]
-    ) -> None:
+    def _absorb(self, u: Float[np.ndarray, "time channels"], t: Float[np.ndarray, " time"]) -> None:
         """All of dz/ds = rate (u − z), s = log t, over a piece of constant samples, at once.
 
         With R_k = (t_k/t_K)^rate and t_0 the time before the piece, summation by parts gives
@@ -119,7 +118,7 @@ class OnlineMemory:
     @property
     def coefficients(self) -> Float[np.ndarray, "channels order"]:
         """The state: coefficients of the orthonormal polynomials of `theory.Fractional(alpha)`."""
-        return (self._z @ self._modes.readout.T).real
+        return np.real(self._z @ self._modes.readout.T)
 
     def recall(self, ages: ArrayLike) -> Float[np.ndarray, "ages channels"]:
         """The remembered signals at relative ages: 0 is now, 1 the very beginning."""
@@ -159,7 +158,9 @@ class OnlineMemory:
                 raise ValueError(f"its format is {written.get('format')!r}, not {_FORMAT!r}")
             return cls._from_tensors(tensors)
         except (safetensors.SafetensorError, KeyError, ValueError) as error:
-            raise ValueError(f"{path} is not a memory written by OnlineMemory.save: {error}") from None
+            raise ValueError(
+                f"{path} is not a memory written by OnlineMemory.save: {error}"
+            ) from None
 
     @classmethod
     def _from_tensors(cls, tensors: dict[str, np.ndarray]) -> "OnlineMemory":

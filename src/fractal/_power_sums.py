@@ -47,7 +47,7 @@ def _first_remembered(rates: np.ndarray, s: np.ndarray) -> int:
     """Index of the first sample that the slowest of these modes has not forgotten."""
     if not len(rates):
         return len(s)
-    return int(np.searchsorted(s, -_FORGOTTEN / rates.real.min()))
+    return int(np.searchsorted(s, -_FORGOTTEN / np.real(rates).min()))
 
 
 def _chunks(size: int, s: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -62,7 +62,9 @@ def test_recent_tenth_of_history_at_alpha_half_holds_31_6_percent():
 @given(alpha=st.floats(0, 0.99), scale=st.floats(1e-6, 1e6), xi=st.floats(0, 0.999))
 def test_fractional_density_is_scale_invariant(alpha, scale, xi):
     m = theory.Fractional(alpha)
-    assert scale * m.density(scale, scale * xi) == pytest.approx(float(m.density(1.0, xi)), rel=1e-9)
+    assert scale * m.density(scale, scale * xi) == pytest.approx(
+        float(m.density(1.0, xi)), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.9])
@@ -70,7 +72,9 @@ def test_fractional_basis_is_scipys_jacobi_polynomial_scaled(alpha):
     age = np.linspace(0, 1, 41)
     basis = theory.Fractional(alpha).basis(64, age)
     for n in (0, 1, 2, 17, 63):
-        expected = np.sqrt((2 * n + 1 - alpha) / (1 - alpha)) * eval_jacobi(n, -alpha, 0, 1 - 2 * age)
+        expected = np.sqrt((2 * n + 1 - alpha) / (1 - alpha)) * eval_jacobi(
+            n, -alpha, 0, 1 - 2 * age
+        )
         np.testing.assert_allclose(basis[n], expected, rtol=1e-9, atol=1e-11 * abs(expected).max())
 
 

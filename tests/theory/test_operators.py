@@ -98,7 +98,9 @@ def test_translated_operators_follow_the_projection_of_a_smooth_signal(measure):
 
 
 @pytest.mark.parametrize("order", [0, -2, 7, 1])
-@pytest.mark.parametrize("measure", [theory.Fractional(0.5), theory.LegS(), theory.LegT()], ids=repr)
+@pytest.mark.parametrize(
+    "measure", [theory.Fractional(0.5), theory.LegS(), theory.LegT()], ids=repr
+)
 def test_odd_or_non_positive_order_is_refused(measure, order):
-    with pytest.raises(ValueError, match="^order must be"):
+    with pytest.raises(ValueError, match=r"^order must be"):
         theory.operator(measure, order)

@@ -63,7 +63,9 @@ def test_channels_are_projected_side_by_side():
     values = theory.recall(measure, x, [0.0, 0.25, 1.0])
     assert values.shape == (3, 3)
     for c in range(3):
-        np.testing.assert_allclose(x[c], theory.project(measure, u[:, c], 16), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            x[c], theory.project(measure, u[:, c], 16), rtol=1e-12, atol=1e-14
+        )
         np.testing.assert_allclose(
             values[:, c], theory.recall(measure, x[c], [0.0, 0.25, 1.0]), rtol=1e-10
         )

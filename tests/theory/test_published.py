@@ -40,9 +40,7 @@ def mpmath_pair(alpha: str, order: int, digits: int) -> tuple[mpmath.matrix, lis
         A = mpmath.matrix(order, order)
         for n in range(order):
             for k in range(n + 1):
-                A[n, k] = mpmath.fsum(
-                    (m + 1) * c[n][m] * inner[m][k] for m in range(k, n + 1)
-                )
+                A[n, k] = mpmath.fsum((m + 1) * c[n][m] * inner[m][k] for m in range(k, n + 1))
         return A, [mpmath.fsum(row) for row in c]
 
 

@@ -49,7 +49,9 @@ def machine() -> dict[str, str | int | None]:
 def _processor() -> str:
     try:
         with open("/proc/cpuinfo") as file:
-            named = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+            named = [
+                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
+            ]
     except OSError:
         named = []
     return named[0] if named else platform.machine()

@@ -41,7 +41,9 @@ def _show(result: dict) -> None:
     console.print(", ".join(f"{key}: {value}" for key, value in result["setting"].items()))
     table = Table("µs a sample", "median", "quartiles")
     for name, timing in result["microseconds_per_sample"].items():
-        table.add_row(name, f"{timing['median']:.3f}", f"{timing['low']:.3f} … {timing['high']:.3f}")
+        table.add_row(
+            name, f"{timing['median']:.3f}", f"{timing['low']:.3f} … {timing['high']:.3f}"
+        )
     console.print(table)
     for name, value in result.items():
         if isinstance(value, float):

@@ -45,9 +45,8 @@ class Memory:
         if self.plot and self.plot.suffix.lower() not in (".png", ".pdf", ".svg"):
             raise UserError(f"--plot {self.plot}: the name must end in .png, .pdf or .svg")
         series = read_series(self.file)
-        if series.text:
-            print(f"left out, not numbers: {', '.join(series.text)}", file=sys.stderr)
-        spread = series.samples.std(axis=0)
+        with np.errstate(over="ignore"):
+            spread = series.samples.std(axis=0)
         if not np.isfinite(spread).all():
             raise UserError(f"{self.file} holds numbers too large to square (above 1e150)")
         ages = sample_ages(len(series.samples))
@@ -63,6 +62,8 @@ class Memory:
         }
         if self.plot:
             self._draw(series.names, series.samples, recalled)
+        if series.text:
+            print(f"left out, not numbers: {', '.join(series.text)}", file=sys.stderr)
         if self.json:
             print(json.dumps(self._summary(series.names, len(ages), errors), indent=2))
         else:
@@ -103,8 +104,8 @@ class Memory:
             "columns": {
                 column: {
                     memory: {
-                        band: None if values is None else float(values[index])
-                        for band, values in zip(AGE_LABELS, bands, strict=True)
+                        band: None if np.isnan(error) else float(error)
+                        for band, error in zip(AGE_LABELS, bands[:, index], strict=True)
                     }
                     for memory, bands in errors.items()
                 }
@@ -128,7 +129,7 @@ def _show(names: list[str], samples: int, order: int, errors: dict) -> None:
         table.add_column(heading)
     for index, column in enumerate(names):
         for memory, bands in errors.items():
-            cells = ["–" if values is None else f"{values[index]:.2e}" for values in bands]
+            cells = ["–" if np.isnan(error) else f"{error:.2e}" for error in bands[:, index]]
             table.add_row(column, memory, *cells)
         table.add_section()
     console.print(table)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from .._errors import UserError
 from ..report.claims import Claim, verify
-from ..report.paper_claims import condition_numbers
+from ..report.paper_claims import Conditions, condition_numbers
 
 _STYLE = {"confirmed": "green", "refuted": "red", "holds": "bold green", "fails": "bold red"}
 
@@ -37,7 +37,7 @@ class Verify:
         if self.json:
             found = {
                 "claims": [dataclasses.asdict(claim) for claim in claims],
-                "condition_numbers": table,
+                "condition_numbers": [dataclasses.asdict(row) for row in table],
                 "figures": [str(path) for path in drawn],
                 "own_properties_hold": holds,
             }
@@ -58,7 +58,7 @@ def _draw(folder: pathlib.Path) -> list[pathlib.Path]:
         raise UserError(f"cannot write figures to {folder}: {error.strerror}") from None
 
 
-def _show(claims: list[Claim], conditions: list[dict[str, float | None]]) -> None:
+def _show(claims: list[Claim], conditions: list[Conditions]) -> None:
     console = Console()
     groups = {
         "The paper's claims": [c for c in claims if c.verdict in ("confirmed", "refuted")],
@@ -77,21 +77,21 @@ def _show(claims: list[Claim], conditions: list[dict[str, float | None]]) -> Non
     console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
 
-def _condition_table(conditions: list[dict[str, float | None]]) -> Table:
+def _condition_table(conditions: list[Conditions]) -> Table:
     table = Table(
         title="κ(V): as printed (Table 5) / exact for the published A / fractional operator",
         title_justify="left",
     )
-    alphas = sorted({row["alpha"] for row in conditions})
-    orders = sorted({row["order"] for row in conditions})
-    cells = {(row["order"], row["alpha"]): row for row in conditions}
+    alphas = sorted({row.alpha for row in conditions})
+    orders = sorted({row.order for row in conditions})
+    cells = {(row.order, row.alpha): row for row in conditions}
     for heading in ("N", *(f"α = {alpha}" for alpha in alphas)):
         table.add_column(heading)
     for order in orders:
         shown = []
         for alpha in alphas:
             row = cells[order, alpha]
-            ours = "–" if row["fractional"] is None else f"{row['fractional']:.1e}"
-            shown.append(f"{row['printed']:.1e} / {row['published']:.1e} / {ours}")
+            ours = "–" if row.fractional is None else f"{row.fractional:.1e}"
+            shown.append(f"{row.printed:.1e} / {row.published:.1e} / {ours}")
         table.add_row(str(order), *shown)
     return table

@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Literal
 
+import numpy as np
+
 Verdict = Literal["confirmed", "refuted", "holds", "fails"]
 
 
@@ -23,14 +25,16 @@ class Claim:
 
 
 def of_paper(
-    source: str, statement: str, published: str, measured: str, value: float, true: bool
+    source: str, statement: str, published: str, measured: str, value: float, true: bool | np.bool_
 ) -> Claim:
     """A claim of the paper."""
     verdict = "confirmed" if true else "refuted"
     return Claim(source, statement, published, measured, float(value), verdict)
 
 
-def of_ours(source: str, statement: str, promised: str, measured: str, value: float, true: bool):
+def of_ours(
+    source: str, statement: str, promised: str, measured: str, value: float, true: bool | np.bool_
+):
     """A property that this library promises."""
     return Claim(source, statement, promised, measured, float(value), "holds" if true else "fails")
 

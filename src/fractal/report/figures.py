@@ -1,5 +1,6 @@
 """The figures: measures, operators, spectrum, conditioning, recall. For print and for screens."""
 
+import itertools
 import pathlib
 from collections.abc import Callable
 
@@ -80,7 +81,6 @@ def operators() -> Figure:
     alphas, order = (0.0, 0.5, 0.9), 16
     figure, grid = _figure(2, 3, 8.4, 5.6, sharex=True, sharey=True)
     norm = LogNorm(vmin=1, vmax=3000)
-    image = None
     for column, alpha in enumerate(alphas):
         pair = (
             ("published", theory.published_operator(alpha, order)),
@@ -108,7 +108,7 @@ def spectrum() -> Figure:
     )
     for alpha, colour, marker in ((0.1, SKY, "o"), (0.5, GREEN, "s"), (0.9, VERMILION, "^")):
         found = theory.diagonalise(theory.operator(theory.Fractional(alpha), order)).eigenvalues
-        axes.plot(found.real, found.imag, marker, color=colour, markersize=3.5,
+        axes.plot(np.real(found), np.imag(found), marker, color=colour, markersize=3.5,
                   label=f"fractional, α = {alpha}")  # fmt: skip
     axes.axvline(0.5, color=GREY, linestyle="--", linewidth=1)
     axes.annotate(
@@ -151,12 +151,11 @@ def recall_by_age(paths: int = 16, length: int = 50_000, order: int = 64) -> Fig
     """Recall error of Brownian paths by age, for each memory at the same order."""
     u = brownian(length, paths)
     edges = np.geomspace(1 / length, 1, 24)
-    bands = tuple(zip(edges[:-1], edges[1:], strict=True))
+    bands = tuple(itertools.pairwise(edges))
     centres = np.sqrt(edges[:-1] * edges[1:])
     figure, ((axes,),) = _figure(1, 1, 6.4, 4.2)
     for name, recalled, colour, style in _recalled(u, order):
-        by_band = error_by_age(recalled - u, bands)
-        rms = [np.nan if band is None else np.sqrt(np.mean(band**2)) for band in by_band]
+        rms = np.sqrt(np.mean(error_by_age(recalled - u, bands) ** 2, axis=1))
         axes.plot(centres, rms, linestyle=style, color=colour, label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -128,14 +128,10 @@ def recency_without_forgetting() -> list[Claim]:
     """Recall of Brownian paths at α = 0.9 against LegS, in the first and the last age band."""
     u = brownian(50_000, 3)
     ages = sample_ages(len(u))
-    by_alpha = {
-        alpha: error_by_age(OnlineMemory(alpha, 64, channels=3).push(u).recall(ages) - u)
-        for alpha in (0.0, 0.9)
-    }
-    rms = {
-        alpha: [np.sqrt(np.mean(np.square(band))) for band in bands]
-        for alpha, bands in by_alpha.items()
-    }
+    rms = {}
+    for alpha in (0.0, 0.9):
+        error = OnlineMemory(alpha, 64, channels=3).push(u).recall(ages) - u
+        rms[alpha] = np.sqrt(np.mean(error_by_age(error) ** 2, axis=1))
     sharper, old = rms[0.0][0] / rms[0.9][0], rms[0.9][4] / rms[0.0][4]
     return [
         of_ours(

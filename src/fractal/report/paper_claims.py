@@ -3,6 +3,8 @@
 Each function is one claim. Sources: §, App. and Table are the paper's.
 """
 
+import dataclasses
+
 import numpy as np
 
 from .. import theory
@@ -185,7 +187,7 @@ def _zoh_rest_state(sign: float) -> float:
     """Rest state of x ← Ā x + B̄ u at u = 1, relative to that of the continuous system."""
     op, step = theory.operator(theory.Fractional(0.5), 8), 0.1
     spectrum = theory.diagonalise(op)
-    A_bar = ((spectrum.V * np.exp(-step * spectrum.eigenvalues)) @ spectrum.V_inv).real
+    A_bar = np.real((spectrum.V * np.exp(-step * spectrum.eigenvalues)) @ spectrum.V_inv)
     B_bar = sign * np.linalg.solve(op.A, (A_bar - np.eye(8)) @ op.B)
     rest, exact = np.linalg.solve(np.eye(8) - A_bar, B_bar), np.linalg.solve(op.A, op.B)
     return float(rest @ exact / (exact @ exact))
@@ -275,7 +277,8 @@ def unit_mass() -> Claim:
             v = (nodes + 1) / 2
             age = t * v ** (1 / (1 - alpha))
             jacobian = t / (1 - alpha) * v ** (alpha / (1 - alpha))
-            mass = weights / 2 @ (theory.Fractional(alpha).density(t, t - age) * jacobian)
+            density = theory.Fractional(alpha).density(t, t - age)
+            mass = float(weights / 2 @ (density * jacobian))
             worst = max(worst, abs(mass - 1))
     return of_paper(
         "App. B",
@@ -401,27 +404,38 @@ def eigenvalues() -> Claim:
     )
 
 
-def condition_numbers() -> list[dict[str, float | None]]:
+@dataclasses.dataclass(frozen=True)
+class Conditions:
+    """κ(V) at one order and α: as printed, exact for the published A, of the fractional one."""
+
+    order: int
+    alpha: float
+    printed: float
+    published: float
+    fractional: float | None
+
+
+def condition_numbers() -> list[Conditions]:
     """Table 5 with the exact values beside it, and those of the fractional operator.
 
     The published operator's are exact (Frobenius norm); the fractional operator's are in the
     2-norm, from float64. At α = 0 both operators are LegS.
     """
     return [
-        {
-            "order": order,
-            "alpha": alpha,
-            "printed": printed,
-            "published": theory.published_spectrum(alpha, order).condition,
-            "fractional": theory.diagonalise(
-                theory.operator(theory.Fractional(alpha), order)
-            ).condition
-            if alpha
-            else None,
-        }
+        Conditions(
+            order,
+            alpha,
+            printed,
+            theory.published_spectrum(alpha, order).condition,
+            _fractional_condition(alpha, order) if alpha else None,
+        )
         for order, row in PRINTED_CONDITION.items()
         for alpha, printed in row.items()
     ]
+
+
+def _fractional_condition(alpha: float, order: int) -> float:
+    return theory.diagonalise(theory.operator(theory.Fractional(alpha), order)).condition
 
 
 def conditioning() -> Claim:
@@ -467,13 +481,13 @@ def regularised_weight() -> Claim:
 def recent_share() -> Claim:
     """CDF(p; α)."""
     m = theory.Fractional(0.5)
-    recent, oldest = m.recent_share(0.1), 1 - m.recent_share(0.9)
+    recent, oldest = float(m.recent_share(0.1)), 1 - float(m.recent_share(0.9))
     return of_paper(
         "App. I.2",
         "at α = 0.5 the most recent 10 % of history has 5.1 % of the weight",
         "5.1 % = 1 − 0.9^(1−α)",
         f"{recent:.1%} = 0.1^(1−α); {oldest:.1%} is the share of the oldest 10 %",
-        float(recent),
+        recent,
         abs(recent - 0.051) < 5e-4,
     )
 

@@ -13,12 +13,16 @@ def sample_ages(length: int) -> Float[np.ndarray, " time"]:
 
 
 def error_by_age(
-    error: Float[np.ndarray, "time *channels"], bands: tuple[tuple[float, float], ...] = AGE_BANDS
-) -> list[Float[np.ndarray, "*channels"] | None]:
-    """Root mean square of `error` within each band of ages; None where a band has no sample."""
+    error: Float[np.ndarray, "time channels"], bands: tuple[tuple[float, float], ...] = AGE_BANDS
+) -> Float[np.ndarray, "bands channels"]:
+    """Root mean square of `error` within each band of ages; NaN where a band has no sample."""
     ages = sample_ages(len(error))
-    inside = [(ages >= low) & (ages < high) for low, high in bands]
-    return [np.sqrt(np.mean(error[rows] ** 2, axis=0)) if rows.any() else None for rows in inside]
+    found = np.full((len(bands), error.shape[1]), np.nan)
+    for row, (low, high) in enumerate(bands):
+        inside = (ages >= low) & (ages < high)
+        if inside.any():
+            found[row] = np.sqrt(np.mean(error[inside] ** 2, axis=0))
+    return found
 
 
 def brownian(length: int, paths: int, seed: int = 0) -> Float[np.ndarray, "time paths"]:

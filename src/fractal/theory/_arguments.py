@@ -1,6 +1,7 @@
 """Checks of arguments: one line that names the argument, what it was, and the allowed range."""
 
 import operator
+from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +21,7 @@ def check_alpha(alpha: float, largest: float | None = None) -> float:
     return value
 
 
-def check_order(order: int) -> int:
+def check_order(order: SupportsIndex) -> int:
     """The number of polynomials as an even int: eigenvalues of odd orders collide (docs/theory)."""
     value = check_count("order", order, smallest=2)
     if value % 2:
@@ -28,7 +29,7 @@ def check_order(order: int) -> int:
     return value
 
 
-def check_count(name: str, count: int, smallest: int) -> int:
+def check_count(name: str, count: SupportsIndex, smallest: int) -> int:
     """A whole number that is at least `smallest`."""
     try:
         value = operator.index(count)

@@ -1,6 +1,7 @@
 """The fractional memory as a set of exponential averages in log time: one scan for every α."""
 
 import dataclasses
+from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Complex
@@ -26,7 +27,7 @@ class Modes:
     readout: Complex[np.ndarray, "order modes"]
 
 
-def modes(alpha: float, order: int) -> Modes:
+def modes(alpha: float, order: SupportsIndex) -> Modes:
     """The modes of the fractional operator: order/2 + 1 of them, or 2·order close to LegS.
 
     LegS itself cannot be diagonalised in floating point. But the operator is analytic in α, and
@@ -36,8 +37,8 @@ def modes(alpha: float, order: int) -> Modes:
     alpha, order = check_alpha(alpha), check_order(order)
     rates, readout, condition = _diagonal(alpha, order)
     if condition <= _LARGEST_CONDITION:
-        upper = rates.imag >= 0
-        readout = readout * np.where(rates.imag > 0, 2.0, 1.0)
+        upper = np.imag(rates) >= 0
+        readout = readout * np.where(np.imag(rates) > 0, 2.0, 1.0)
         rates, readout = rates[upper], readout[:, upper]
     else:
         # By symmetry the upper half of the circle is enough.
@@ -45,7 +46,7 @@ def modes(alpha: float, order: int) -> Modes:
         parts = [_diagonal(alpha + _RADIUS * np.exp(1j * angle), order) for angle in angles]
         rates = np.concatenate([part[0] for part in parts])
         readout = np.concatenate([part[1] for part in parts], axis=1) * 2 / _POINTS
-    by_rate = np.argsort(rates.real, kind="stable")
+    by_rate = np.argsort(np.real(rates), kind="stable")
     return Modes(rates[by_rate], np.ascontiguousarray(readout[:, by_rate]))
 
 

@@ -5,6 +5,7 @@ s is log t for the scale-invariant measures (Fractional, LegS) and t for LagT an
 
 import dataclasses
 import functools
+from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Float, Inexact
@@ -23,7 +24,7 @@ class Operator:
     measure: Measure
 
 
-def operator(measure: Measure, order: int) -> Operator:
+def operator(measure: Measure, order: SupportsIndex) -> Operator:
     """The operator whose state follows the projection onto `order` polynomials under `measure`.
 
     LegS and LagT are exact. LegT replaces the sample that leaves the window by its own memory of

@@ -1,5 +1,7 @@
 """The best projection of a piecewise-constant signal, and the value a projection recalls."""
 
+from typing import SupportsIndex
+
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
@@ -10,7 +12,7 @@ from ._measures import Measure
 _ROWS = 1 << 14  # points evaluated at once: bounds the memory of long signals
 
 
-def project(measure: Measure, samples: ArrayLike, order: int) -> Float[np.ndarray, "..."]:
+def project(measure: Measure, samples: ArrayLike, order: SupportsIndex) -> Float[np.ndarray, "..."]:
     """Coefficients ⟨u, p_n⟩_μ of the signal that holds each sample for an equal part of [0, 1].
 
     Exact up to rounding: the basis is integrated in closed form over each sample. Samples (time,)

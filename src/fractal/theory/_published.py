@@ -1,5 +1,7 @@
 """The paper's own pair A(α), B(α): closed form, its quadrature, its exact eigenvectors."""
 
+from typing import SupportsIndex
+
 import numpy as np
 from jaxtyping import Float
 
@@ -12,9 +14,9 @@ from ._spectrum import Spectrum
 
 def published_operator(
     alpha: float,
-    order: int,
+    order: SupportsIndex,
     method: str = "closed-form",
-    points: int | None = None,
+    points: SupportsIndex | None = None,
     regularisation: float = 0.0,
 ) -> Operator:
     """The operator as the paper prints it; docs/theory.md §2 shows that it is LegS for every α.
@@ -72,7 +74,7 @@ def gauss_jacobi(
     return eta, 2 ** (1 - alpha) / (1 - alpha) * vectors[0] ** 2
 
 
-def published_spectrum(alpha: float, order: int) -> Spectrum:
+def published_spectrum(alpha: float, order: SupportsIndex) -> Spectrum:
     """The exact eigendecomposition A(α) = V diag(1 … N) V⁻¹, unit columns.
 
     V holds the monomial coefficients of the basis, p_n = Σ_m V_nm ξ^m, and V⁻¹ those of
@@ -96,7 +98,7 @@ def published_spectrum(alpha: float, order: int) -> Spectrum:
     return Spectrum(n + 1, V, inverse, float(np.linalg.norm(V) * np.linalg.norm(inverse)))
 
 
-def to_legs(alpha: float, order: int) -> Float[np.ndarray, "order order"]:
+def to_legs(alpha: float, order: SupportsIndex) -> Float[np.ndarray, "order order"]:
     """M with p_n^(α) = Σ_k M_nk p_k^(0), so that A(α) = M A(0) M⁻¹ and B(α) = M B(0)."""
     alpha, order = check_alpha(alpha), check_order(order)
     eta, weight = gauss_jacobi(order, 0.0)

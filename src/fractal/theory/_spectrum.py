@@ -30,7 +30,7 @@ def diagonalise(op: Operator) -> Spectrum:
     **Raises:** `IllConditioned` when κ(V) exceeds 1e8, instead of returning garbage.
     """
     eigenvalues, V = np.linalg.eig(op.A)
-    by_part = np.lexsort((eigenvalues.imag, eigenvalues.real))
+    by_part = np.lexsort((np.imag(eigenvalues), np.real(eigenvalues)))
     eigenvalues, V = eigenvalues[by_part], V[:, by_part]
     condition = float(np.linalg.cond(V))
     if not condition <= LARGEST_CONDITION:

@@ -1,0 +1,199 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fractal.cli import main
+
+SERIES = "time,a,b\n" + "".join(
+    f"2020-{k:05d},{np.sin(k / 40):.6f},{k % 7}\n" for k in range(12_000)
+)
+
+
+@pytest.fixture
+def series(tmp_path):
+    path = tmp_path / "series.csv"
+    path.write_text(SERIES)
+    return path
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_verify_prints_a_verdict_for_each_claim(capsys):
+    code, out, _ = run(capsys, "verify")
+    assert code == 0
+    assert "refuted" in out
+    assert "confirmed" in out
+    assert "10 holds, 0 fails" in out
+
+
+def test_verify_json_is_one_object_and_lists_the_figures(capsys, tmp_path):
+    code, out, err = run(capsys, "verify", "--json", "--figures", tmp_path / "figures")
+    found = json.loads(out)
+    assert code == 0
+    assert found["own_properties_hold"] is True
+    assert {"source", "statement", "published", "measured", "value", "verdict"} == set(
+        found["claims"][0]
+    )
+    assert len(found["condition_numbers"]) == 24
+    assert all((tmp_path / "figures" / f"{name}.png").exists() for name in ("measures", "recall"))
+    assert len(found["figures"]) == 5
+    assert "drew" in err
+
+
+def test_verify_exits_1_when_a_property_of_ours_fails(capsys, monkeypatch):
+    from fractal.cli import verify
+    from fractal.report.claims import of_ours
+
+    monkeypatch.setattr(verify, "verify", lambda: [of_ours("here", "x", "1", "2", 2.0, False)])
+    code, out, _ = run(capsys, "verify")
+    assert code == 1
+    assert "1 fails" in out
+
+
+def test_memory_prints_errors_for_alpha_beside_legs(capsys, series):
+    code, out, err = run(capsys, "memory", series, "--alpha", "0.9", "--order", "32", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["samples"] == 12_000
+    assert list(found["columns"]) == ["a", "b"]
+    assert list(found["columns"]["a"]) == ["α = 0.9", "LegS"]
+    smooth = found["columns"]["a"]["α = 0.9"]
+    assert len(smooth) == 5
+    assert all(error is not None for error in smooth.values())
+    assert "time" in err
+    code, out, _ = run(capsys, "memory", series)
+    assert code == 0
+    assert "12000 samples" in out
+    assert "LegS" in out
+
+
+def test_memory_errors_equal_a_direct_computation(capsys, series):
+    from fractal import theory
+
+    code, out, _ = run(capsys, "memory", series, "--alpha", "0.0", "--order", "16", "--json")
+    u = np.array([float(line.split(",")[2]) for line in SERIES.splitlines()[1:]])
+    ages = 1 - (np.arange(len(u)) + 0.5) / len(u)
+    stored = theory.recall(theory.LegS(), theory.project(theory.LegS(), u, 16), ages)
+    expected = np.sqrt(np.mean((stored - u)[ages >= 0.1] ** 2)) / u.std()
+    assert code == 0
+    assert json.loads(out)["columns"]["b"]["LegS"]["0.1 … 1"] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_memory_draws_the_reconstruction(capsys, series, tmp_path, suffix):
+    plot = tmp_path / f"plot{suffix}"
+    code, _, err = run(capsys, "memory", series, "--plot", plot)
+    assert code == 0
+    assert plot.stat().st_size > 1000
+    assert str(plot) in err
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        ("1\n2\n3\n", ["column 1"]),
+        ("1;2\n3;4\n", ["column 1", "column 2"]),
+        ("x\ty\n1\t2\n3\t4\n", ["x", "y"]),
+        ("﻿x,y\r\n1,a\r\n2,b\r\n", ["x"]),
+        ('"a, b",c\n1,2\n\n3,4\n', ["a, b", "c"]),
+        ("x,\n1,5\n2,6\n", ["x", "column 2"]),
+        ("const\n5\n5\n5\n", ["const"]),
+    ],
+    ids=["one column", "semicolons", "tabs", "BOM and text", "quotes and blank", "unnamed", "flat"],
+)
+def test_memory_reads_what_programs_write(capsys, tmp_path, content, columns):
+    path = tmp_path / "file.csv"
+    path.write_bytes(content.encode())
+    code, out, _ = run(capsys, "memory", path, "--order", "4", "--json")
+    assert code == 0
+    assert list(json.loads(out)["columns"]) == columns
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "is empty"),
+        (b"\n\n  \n", "is empty"),
+        (b"a,b\n", "has 0 rows of data"),
+        (b"a,b\n1,2\n", "has 1 rows of data"),
+        (b"1,2\n", "has 1 rows of data"),
+        (b"a,b\n1,2\n3,oops\n", "line 3, column 'b': 'oops' is not a finite number"),
+        (b"a,b\n1,2\n3,nan\n", "line 3, column 'b': 'nan' is not a finite number"),
+        (b"a,b\n1,2\n3,inf\n", "line 3, column 'b': 'inf' is not a finite number"),
+        (b"a,b\n1,2\n3,\n", "line 3, column 'b': no value"),
+        (b"a,b\n1,2\n3\n", "line 3: 1 columns, but line 1 has 2"),
+        (b"a,b\nx,y\nz,w\n", "no column of numbers; its columns are a, b"),
+        (b"a\n\xff\xfe\n", "is not a text file in UTF-8"),
+        (b"a\n1e200\n2e200\n", "too large to square"),
+        (b'a\n"1\n2\n' + b"x" * 200_000, "is not a CSV file"),
+    ],
+)
+def test_memory_refuses_a_bad_file_in_one_line(capsys, tmp_path, content, complaint):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    code, out, err = run(capsys, "memory", path)
+    assert (code, out) == (2, "")
+    assert complaint in err
+    assert err.startswith("fractal: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "verify, memory, bench"),
+        (["verfy"], "verify"),
+        (["verify", "--figurs", "x"], "--figures"),
+        (["memory"], "PATH"),
+        (["memory", "absent.csv"], "cannot read absent.csv"),
+        (["memory", "."], "cannot read"),
+        (["memory", "{series}", "--alpha", "much"], "--alpha"),
+        (["memory", "{series}", "--alpha", "0.99"], "alpha must lie in [0, 0.95]"),
+        (["memory", "{series}", "--alpha", "nan"], "alpha must lie in [0, 0.95]"),
+        (["memory", "{series}", "--order", "7"], "order must be even"),
+        (["memory", "{series}", "--plot", "x.gif"], ".png, .pdf or .svg"),
+        (["memory", "{series}", "--plot", "absent/x.png"], "cannot write absent/x.png"),
+        (["verify", "--figures", "{series}"], "cannot write figures"),
+        (["bench", "everything"], "memory"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_2(capsys, series, arguments, complaint):
+    code, out, err = run(capsys, *(a.replace("{series}", str(series)) for a in arguments))
+    assert (code, out) == (2, "")
+    assert complaint in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [[], ["verify"], ["memory"], ["bench"]])
+def test_help_fits_a_screen_and_shows_an_example(command):
+    done = subprocess.run(
+        [sys.executable, "-m", "fractal.cli", *command, "--help"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "Example: fractal" in done.stdout
+    assert len(done.stdout.splitlines()) <= 40
+
+
+def test_bench_reports_ratios_the_machine_and_the_spread(capsys, monkeypatch):
+    from fractal.bench import memory
+
+    monkeypatch.setattr(memory, "BLOCK", 200)
+    monkeypatch.setattr(memory, "STEPS", 5)
+    monkeypatch.setattr(memory, "ORDERS", (64, 256))
+    code, out, _ = run(capsys, "bench", "memory", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["machine"]["cores"] >= 1
+    assert found["times_faster_than_dense_prepared"] > 0
+    assert all(
+        t["low"] <= t["median"] <= t["high"] for t in found["microseconds_per_sample"].values()
+    )
+    code, out, _ = run(capsys, "bench", "memory")
+    assert "times faster than dense solving" in out
