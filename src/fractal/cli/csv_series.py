@@ -48,15 +48,14 @@ def read_series(path: pathlib.Path) -> Series:
             )
         for column, cell in zip(columns, cells, strict=True):
             column.add(line, cell)
+            if column.is_numeric and column.fault:
+                raise UserError(f"{path}, {column.fault}; fill or remove such rows first")
     if len(columns[0].values) < 2:
         raise UserError(f"{path} has {len(columns[0].values)} rows of data: a series needs 2")
     numeric = [column for column in columns if column.is_numeric]
     text = [column.name for column in columns if not column.is_numeric]
     if not numeric:
         raise UserError(f"{path} has no column of numbers; its columns are {', '.join(text)}")
-    for column in numeric:
-        if column.fault:
-            raise UserError(f"{path}, {column.fault}; fill or remove such rows first")
     samples = np.stack([np.frombuffer(column.values) for column in numeric], axis=1)
     return Series([column.name for column in numeric], samples, text)
 

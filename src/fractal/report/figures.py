@@ -88,14 +88,14 @@ def operators() -> Figure:
         )
         for row, (name, op) in enumerate(pair):
             axes = grid[row, column]
-            image = axes.imshow(np.where(op.A > 1e-9, op.A, np.nan), cmap="cividis", norm=norm)
+            axes.imshow(np.where(op.A > 1e-9, op.A, np.nan), cmap="cividis", norm=norm)
             axes.set(xticks=range(0, order, 5), yticks=range(0, order, 5))
             axes.set_title(f"{name}, α = {alpha}", loc="left", fontsize=10)
             if row:
                 axes.set_xlabel("column k")
             if not column:
                 axes.set_ylabel("row n")
-    figure.colorbar(image, ax=grid, label="entry of A  (white: zero)")
+    figure.colorbar(grid[0, 0].images[0], ax=grid, label="entry of A  (white: zero)")
     return figure
 
 
@@ -199,22 +199,29 @@ def reconstruction(
     samples: Float[np.ndarray, "time channels"],
     recalled: dict[str, Float[np.ndarray, "time channels"]],
 ) -> Figure:
-    """Each signal and what memories recall of it, over the whole history and over log age."""
+    """Each signal and what memories recall of it, over the whole history and over log age.
+
+    A signal of more samples than a screen has columns is drawn as its range, so that no spike is
+    lost.
+    """
     figure, grid = _figure(len(names), 2, 9.0, 2.6 * len(names))
     length = len(samples)
     ages = sample_ages(length)
-    shown = np.unique(np.geomspace(1, length, 4000).astype(int)) - 1  # log-spaced for the right
-    even = np.unique(np.linspace(0, length - 1, 4000).astype(int))
+    evenly = np.unique(np.linspace(0, length, 1500, endpoint=False).astype(int))
+    by_log_age = np.unique(length - np.geomspace(1, length, 1500).astype(int))
     for channel, name in enumerate(names):
-        for axes, rows, x, label in (
-            (grid[channel, 0], even, np.arange(length), "sample"),
-            (grid[channel, 1], length - 1 - shown[::-1], ages, "relative age (log), now at right"),
+        signal = samples[:, channel]
+        for axes, starts, x, label in (
+            (grid[channel, 0], evenly, np.arange(length), "sample"),
+            (grid[channel, 1], by_log_age, ages, "relative age (logarithmic; now at the right)"),
         ):
-            axes.plot(x[rows], samples[rows, channel], color="0.7", linewidth=1, label="signal")
+            middle = (starts + np.append(starts[1:], length)) // 2
+            lowest, highest = (f.reduceat(signal, starts) for f in (np.minimum, np.maximum))
+            axes.fill_between(x[middle], lowest, highest, color="0.75", linewidth=1, label="signal")
             for (memory, values), colour, style in zip(
                 recalled.items(), (VERMILION, BLACK), ("-", "--"), strict=False
             ):
-                axes.plot(x[rows], values[rows, channel], style, color=colour, linewidth=1,
+                axes.plot(x[middle], values[middle, channel], style, color=colour, linewidth=1,
                           label=memory)  # fmt: skip
             _finish(axes, name, label, "value")
         grid[channel, 1].set_xscale("log")
