@@ -47,6 +47,7 @@ def bench_memory() -> dict:
     }
     ours = per_sample["block"]["median"]
     return {
+        "command": "fractal bench memory --json",
         "machine": machine(),
         "setting": {"alpha": ALPHA, "order": ORDER, "channels": 1, "block": BLOCK},
         "microseconds_per_sample": per_sample,
