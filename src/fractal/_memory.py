@@ -62,8 +62,9 @@ class OnlineMemory:
         """Take in one sample (channels,) or a block (time, channels); returns the memory itself.
 
         `times` are the ends of the samples' intervals, positive and strictly increasing. Each
-        sample holds from the end of the one before it, the first from time 0. Without `times` a
-        sample lasts 1, so that a fresh memory counts 1, 2, 3, …
+        sample holds from the end of the one before it, the first from time 0: subtract the start
+        from calendar times, or all of them lie in the youngest instant of a long past. Without
+        `times` a sample lasts 1, so that a fresh memory counts 1, 2, 3, …
 
         Bad input raises `ValueError` and leaves the memory as it was.
         """

@@ -3,8 +3,8 @@ import math
 import pytest
 
 from fractal import theory
-from fractal.report.claims import verify
-from fractal.report.paper_claims import condition_numbers
+from fractal.report.paper_tables import condition_numbers
+from fractal.report.verification import verify
 
 # docs/theory.md §7: what does not do what the paper says.
 REFUTED = [
@@ -14,12 +14,12 @@ REFUTED = [
     "α moves the memory from global history to recent detail",
     "ZOH: B̄ = A⁻¹(Ā − I)B",
     "direct eigendecomposition of A(α) gives a robust initialisation",
+    "quadrature confirms |A_nn − (n+1)| < 1e-12 for N ≤ 64",
+    "at α = 0.5 the most recent 10 % of history has 5.1 % of the weight",
     "average of the S5 row",
     "its caption: baselines are taken from the S5 paper",
-    "quadrature confirms |A_nn − (n+1)| < 1e-12 for N ≤ 64",
     "A(0.5) for N = 5",
     "κ(V) of the published A stays acceptable up to α = 0.9, N = 64",
-    "at α = 0.5 the most recent 10 % of history has 5.1 % of the weight",
 ]
 
 

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from .._errors import UserError
-from ..report.claims import Claim, verify
-from ..report.paper_claims import Conditions, condition_numbers
+from ..report.claims import Claim
+from ..report.paper_tables import Conditions, condition_numbers
+from ..report.verification import verify
 
 _STYLE = {"confirmed": "green", "refuted": "red", "holds": "bold green", "fails": "bold red"}
 

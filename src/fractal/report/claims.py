@@ -1,4 +1,4 @@
-"""Every claim that can be checked, published against measured, with a verdict."""
+"""A claim: what was published or promised, what was measured, and the verdict."""
 
 import dataclasses
 from typing import Literal
@@ -37,10 +37,3 @@ def of_ours(
 ):
     """A property that this library promises."""
     return Claim(source, statement, promised, measured, float(value), "holds" if true else "fails")
-
-
-def verify() -> list[Claim]:
-    """All claims: the paper's in the order of its text, then our own."""
-    from . import own_claims, paper_claims  # both build on this module
-
-    return [*paper_claims.claims(), *own_claims.claims()]

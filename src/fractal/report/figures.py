@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from .. import theory
 from .._memory import OnlineMemory
-from .paper_claims import PRINTED_CONDITION
+from .paper_tables import PRINTED_CONDITION
 from .recall import brownian, error_by_age, sample_ages
 
 # Okabe and Ito's palette: distinct under every common form of colour blindness.
