@@ -1,4 +1,4 @@
-"""What several test modules share: test signals and the error that memories are judged by."""
+"""Settings and fixtures for all tests."""
 
 import hypothesis
 import numpy as np

@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike
 from ._power_sums import power_sums
 from .theory import Fractional, Modes, modes, recall
 from .theory._arguments import check_alpha, check_count, check_order, check_real
+from .theory._modes import LARGEST_ALPHA
 
-LARGEST_ALPHA = 0.95
 _FORMAT = "fractal-memory-1"
-_COMPLEX = ("state", "rates", "readout")
-_SCALARS = ("alpha", "time", "count")
+_LARGEST_SAMPLE = 1e290  # so that sums over a stream stay within float64
 _LONGEST_PIECE = 1 << 14  # samples at once: bounds the working memory
 _WIDEST_PIECE = 4.0  # ratio of end to start time: keeps most modes slow within a chunk
 
@@ -41,6 +40,8 @@ class OnlineMemory:
     - `alpha`: singularity index in [0, 0.95].
     - `order`: number of polynomials, even.
     - `channels`: number of signals that are remembered side by side.
+
+    Time counts from the start of the stream, and what is recalled is relative to its length.
     """
 
     def __init__(self, alpha: float, order: SupportsIndex, channels: SupportsIndex = 1):
@@ -76,6 +77,8 @@ class OnlineMemory:
                 f"block must have shape ({self.channels},) for one sample or "
                 f"(time, {self.channels}) for many, got {u.shape}"
             )
+        if np.abs(u).max(initial=0.0) > _LARGEST_SAMPLE:
+            raise ValueError(f"block must lie within ±{_LARGEST_SAMPLE:g}")
         t = self._check_times(times, len(u))
         start = 0
         while start < len(u):
@@ -89,11 +92,12 @@ class OnlineMemory:
 
     def _check_times(self, times: ArrayLike | None, length: int) -> Float[np.ndarray, " time"]:
         if times is None:
-            return self._time + np.arange(1.0, length + 1)
-        t = np.atleast_1d(check_real("times", times))
+            t = self._time + np.arange(1.0, length + 1)
+        else:
+            t = np.atleast_1d(check_real("times", times))
         if t.shape != (length,):
             raise ValueError(f"times must have one entry a sample, ({length},), got {t.shape}")
-        if np.any(np.diff(t, prepend=self._time) <= 0):
+        if length and (t[0] <= self._time or (t[1:] <= t[:-1]).any()):
             raise ValueError(
                 "times must be positive and strictly increasing, after the last time pushed "
                 f"({self._time:g})"
@@ -110,8 +114,9 @@ class OnlineMemory:
         z = np.repeat(u[-1][:, None].astype(complex), len(rates), axis=1)
         if len(u) > 1:
             z -= power_sums(rates, np.log(t[:-1] / t[-1]), np.diff(u, axis=0))
-        if self._time > 0:
-            z += np.exp(rates * np.log(self._time / t[-1])) * (self._z - u[0][:, None])
+        kept = self._time / t[-1]  # 0 at the very beginning, or after a step beyond float64
+        if kept > 0:
+            z += np.exp(rates * np.log(kept)) * (self._z - u[0][:, None])
         self._z = z
         self._time = float(t[-1])
         self.count += len(u)
@@ -158,23 +163,40 @@ class OnlineMemory:
             if written.get("format") != _FORMAT:
                 raise ValueError(f"its format is {written.get('format')!r}, not {_FORMAT!r}")
             return cls._from_tensors(tensors)
-        except (safetensors.SafetensorError, KeyError, ValueError) as error:
-            raise ValueError(
-                f"{path} is not a memory written by OnlineMemory.save: {error}"
-            ) from None
+        except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+            message = f"{path} is not a memory written by OnlineMemory.save: {error}"
+            raise ValueError(message.replace("\n", " ")) from None
 
     @classmethod
     def _from_tensors(cls, tensors: dict[str, np.ndarray]) -> "OnlineMemory":
-        state, rates, readout = (tensors[name].view(complex) for name in _COMPLEX)
-        (alpha,), (time,), (count,) = (tensors[name] for name in _SCALARS)
+        for name, dtype, ndim in (
+            ("state", np.float64, 2),
+            ("rates", np.float64, 1),
+            ("readout", np.float64, 2),
+            ("alpha", np.float64, 1),
+            ("time", np.float64, 1),
+            ("count", np.int64, 1),
+        ):
+            if tensors[name].dtype != dtype or tensors[name].ndim != ndim:
+                raise ValueError(f"its {name} is not {ndim}-dimensional {np.dtype(dtype)}")
+            if not np.isfinite(tensors[name]).all():
+                raise ValueError(f"its {name} holds NaN or infinity")
+        state, rates, readout = (
+            tensors[name].view(complex) for name in ("state", "rates", "readout")
+        )
+        (alpha,), (time,), (count,) = (tensors[name] for name in ("alpha", "time", "count"))
         memory = cls(float(alpha), readout.shape[0], state.shape[0])
         own = memory._modes
-        if readout.shape != own.readout.shape or state.shape != memory._z.shape:
+        if state.shape != memory._z.shape or rates.shape != own.rates.shape:
             raise ValueError("its tensors do not fit together")
-        if rates.shape != own.rates.shape or not np.allclose(rates, own.rates, rtol=1e-6):
-            raise ValueError(f"its rates are not those of alpha={alpha}, order={memory.order}")
-        if not (np.isfinite(state).all() and np.isfinite(readout).all() and 0 <= time < np.inf):
-            raise ValueError("it holds NaN or infinity")
+        if not (
+            readout.shape == own.readout.shape
+            and np.allclose(rates, own.rates, rtol=1e-6)
+            and np.allclose(readout, own.readout, rtol=0, atol=1e-6 * np.abs(own.readout).max())
+        ):
+            raise ValueError(f"its modes are not those of alpha={alpha}, order={memory.order}")
+        if count < 0 or time < 0 or (count == 0) != (time == 0):
+            raise ValueError(f"{count} samples up to time {time:g} cannot be")
         memory._modes = Modes(rates, readout)
         memory._z, memory._time, memory.count = state, float(time), int(count)
         return memory

@@ -62,9 +62,9 @@ def test_memory_prints_errors_for_alpha_beside_legs(capsys, series):
     found = json.loads(out)
     assert code == 0
     assert found["samples"] == 12_000
-    assert list(found["columns"]) == ["a", "b"]
-    assert list(found["columns"]["a"]) == ["α = 0.9", "LegS"]
-    smooth = found["columns"]["a"]["α = 0.9"]
+    rows = [(row["column"], row["memory"]) for row in found["columns"]]
+    assert rows == [("a", "α = 0.9"), ("a", "LegS"), ("b", "α = 0.9"), ("b", "LegS")]
+    smooth = found["columns"][0]["error_by_age"]
     assert len(smooth) == 5
     assert all(error is not None for error in smooth.values())
     assert "time" in err
@@ -83,7 +83,9 @@ def test_memory_errors_equal_a_direct_computation(capsys, series):
     stored = theory.recall(theory.LegS(), theory.project(theory.LegS(), u, 16), ages)
     expected = np.sqrt(np.mean((stored - u)[ages >= 0.1] ** 2)) / u.std()
     assert code == 0
-    assert json.loads(out)["columns"]["b"]["LegS"]["0.1 … 1"] == pytest.approx(expected, rel=1e-6)
+    (_, row) = json.loads(out)["columns"]
+    assert (row["column"], row["memory"]) == ("b", "LegS")
+    assert row["error_by_age"]["0.1 … 1"] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
@@ -105,15 +107,27 @@ def test_memory_draws_the_reconstruction(capsys, series, tmp_path, suffix):
         ('"a, b",c\n1,2\n\n3,4\n', ["a, b", "c"]),
         ("x,\n1,5\n2,6\n", ["x", "column 2"]),
         ("const\n5\n5\n5\n", ["const"]),
+        ("2020-01-01,1.5\n2020-01-02,2.5\n", ["column 2"]),
+        ("a,a\n1,2\n3,4\n", ["a", "a"]),
     ],
-    ids=["one column", "semicolons", "tabs", "BOM and text", "quotes and blank", "unnamed", "flat"],
+    ids=[
+        "one column",
+        "semicolons",
+        "tabs",
+        "BOM and text",
+        "quotes and blank",
+        "unnamed",
+        "flat",
+        "dates without heading",
+        "same name twice",
+    ],
 )
 def test_memory_reads_what_programs_write(capsys, tmp_path, content, columns):
     path = tmp_path / "file.csv"
     path.write_bytes(content.encode())
     code, out, _ = run(capsys, "memory", path, "--order", "4", "--json")
     assert code == 0
-    assert list(json.loads(out)["columns"]) == columns
+    assert [row["column"] for row in json.loads(out)["columns"]][::2] == columns
 
 
 @pytest.mark.parametrize(
@@ -128,6 +142,8 @@ def test_memory_reads_what_programs_write(capsys, tmp_path, content, columns):
         (b"a,b\n1,2\n3,nan\n", "line 3, column 'b': 'nan' is not a finite number"),
         (b"a,b\n1,2\n3,inf\n", "line 3, column 'b': 'inf' is not a finite number"),
         (b"a,b\n1,2\n3,\n", "line 3, column 'b': no value"),
+        (b"oops,2\n3,4\n5,6\n", "line 1, column 'column 1': 'oops' is not a finite number"),
+        (b",2\n3,4\n5,6\n", "line 1, column 'column 1': no value"),
         (b"a,b\n1,2\n3\n", "line 3: 1 columns, but line 1 has 2"),
         (b"a,b\nx,y\nz,w\n", "no column of numbers; its columns are a, b"),
         (b"a\n\xff\xfe\n", "is not a text file in UTF-8"),
@@ -171,6 +187,36 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(capsys, series, arguments, 
     assert err.count("\n") == 1
 
 
+def test_a_constant_column_is_recalled_without_error(capsys, tmp_path):
+    path = tmp_path / "flat.csv"
+    path.write_text("x\n" + "0.1\n" * 999)
+    _, out, _ = run(capsys, "memory", path, "--json")
+    errors = [row["error_by_age"]["0.1 … 1"] for row in json.loads(out)["columns"]]
+    assert max(errors) < 1e-9
+
+
+def test_column_names_are_printed_as_they_are(capsys, tmp_path):
+    path = tmp_path / "markup.csv"
+    path.write_text("[red]x[/red]\n1\n2\n")
+    assert "[red]x[/red]" in run(capsys, "memory", path)[1]
+
+
+def test_a_series_may_come_through_a_pipe():
+    done = subprocess.run(
+        [sys.executable, "-m", "fractal.cli", "memory", "/dev/stdin", "--order", "4"],
+        input="a\n1\n2\n3\n", capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "3 samples" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", ["verify", "verify --json"])
+def test_a_reader_that_has_enough_is_no_failure(arguments):
+    command = f"{sys.executable} -m fractal.cli {arguments} | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("command", [[], ["verify"], ["memory"], ["bench"]])
 def test_help_fits_a_screen_and_shows_an_example(command):
     done = subprocess.run(
@@ -191,7 +237,10 @@ def test_bench_reports_ratios_the_machine_and_the_spread(capsys, monkeypatch):
     found = json.loads(out)
     assert code == 0
     assert found["machine"]["cores"] >= 1
-    assert found["times_faster_than_dense_prepared"] > 0
+    times = {name: t["median"] for name, t in found["microseconds_per_sample"].items()}
+    for peer in ("solving", "prepared"):
+        ratio = times[f"dense, {peer}"] / times["block"]
+        assert found[f"times_faster_than_dense_{peer}"] == pytest.approx(ratio)
     assert all(
         t["low"] <= t["median"] <= t["high"] for t in found["microseconds_per_sample"].values()
     )

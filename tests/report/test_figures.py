@@ -32,7 +32,8 @@ def test_recall_figure_shows_all_five_memories_and_the_order_of_theory():
         "LagT", "LegT", "published", "LegS", "fractional",
     }  # fmt: skip
     assert newest["fractional, α = 0.9"] < newest["LegS"] / 4
-    assert newest["published, α = 0.9"] > newest["LegS"]
+    # The published pair does not even hold the mean (docs/theory.md §2): error of order 1.
+    assert newest["published, α = 0.9"] > 5 * newest["LegS"]
 
 
 def test_error_by_age_puts_each_sample_into_its_band():

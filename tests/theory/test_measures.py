@@ -54,6 +54,12 @@ def test_recent_share_grows_by_the_integral_of_the_density(measure, p):
     assert measure.recent_share(0.0) == 0
 
 
+def test_recent_share_is_a_new_array():
+    p = np.array([0.1, 0.2])
+    assert theory.LegS().recent_share(p) is not p
+    assert isinstance(theory.LegS().recent_share(0.1), float)
+
+
 def test_recent_tenth_of_history_at_alpha_half_holds_31_6_percent():
     assert theory.Fractional(0.5).recent_share(0.1) == pytest.approx(np.sqrt(0.1), rel=1e-15)
     assert 1 - theory.Fractional(0.5).recent_share(0.9) == pytest.approx(0.0513, abs=5e-5)
@@ -117,7 +123,12 @@ def test_basis_mass_equals_mpmath_quadrature_of_the_basis(measure):
         (lambda: theory.Fractional(float("nan")), "alpha"),
         (lambda: theory.LegT(window=0.0), "window"),
         (lambda: theory.LagT(timescale=-1.0), "timescale"),
+        (lambda: theory.LegT(window=float("nan")), "window"),
         (lambda: theory.LegS().density(0.0, 0.5), "t "),
+        (lambda: theory.LegS().density(1.0, ["0.5"]), "x "),
+        (lambda: theory.LegS().density(1.0, np.array(["2020-01-01"], "M8[D]")), "x "),
+        (lambda: theory.LegS().basis(4, [-0.1]), "ages"),
+        (lambda: theory.LegS().basis_mass(0, [0.1]), "order"),
         (lambda: theory.LegS().density(1.0, [float("nan")]), "x "),
         (lambda: theory.LegS().recent_share(1.2), "p "),
     ],

@@ -93,6 +93,8 @@ def test_what_left_the_window_of_legt_is_recalled_as_zero():
         (lambda m: theory.project(m, [], 8), "samples"),
         (lambda m: theory.project(m, np.ones((2, 2, 2)), 8), "samples"),
         (lambda m: theory.project(m, np.ones(3) * 1j, 8), "samples"),
+        (lambda m: theory.project(m, [[1.0], [1.0, 2.0]], 8), "samples"),
+        (lambda m: theory.project(m, ["1", "2"], 8), "samples"),
         (lambda m: theory.project(m, np.ones(3), 7), "order"),
         (lambda m: theory.recall(m, np.ones(8), [1.5]), "ages"),
         (lambda m: theory.recall(m, np.ones(8), [[0.5]]), "ages"),

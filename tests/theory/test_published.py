@@ -1,6 +1,9 @@
+import itertools
+
 import mpmath
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.special
 
 from fractal import theory
@@ -97,15 +100,34 @@ def test_quadrature_uses_four_times_the_order_above_alpha_0_8():
 @pytest.mark.parametrize("alpha", [0.3, 0.6])
 def test_regularised_weight_errs_like_delta_to_the_one_minus_alpha(alpha):
     exact = theory.published_operator(alpha, 8).A
-    errors = []
-    deltas = np.array([1e-4, 1e-5])
-    for delta in deltas:
-        A = theory.published_operator(
-            alpha, 8, method="quadrature", points=1500, regularisation=delta
-        ).A
-        errors.append(np.abs(A - exact).max())
+    deltas = np.array([1e-7, 1e-8])
+    errors = [
+        np.abs(
+            theory.published_operator(alpha, 8, method="quadrature", regularisation=delta).A - exact
+        ).max()
+        for delta in deltas
+    ]
     slope = np.diff(np.log(errors)) / np.diff(np.log(deltas))
-    assert slope[0] == pytest.approx(1 - alpha, abs=0.1)
+    assert slope[0] == pytest.approx(1 - alpha, abs=0.02)
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-4, 0.1, 3.0])
+def test_regularised_quadrature_equals_adaptive_quadrature(delta):
+    alpha, n, k = 0.6, 5, 2
+    P = [scipy.special.jacobi(m, -alpha, 0) for m in (n, k)]
+    gamma = [np.sqrt((2 * m + 1 - alpha) / (1 - alpha)) for m in (n, k)]
+
+    def integral(f):
+        breaks = [0.0, *delta * np.geomspace(1, 2 / delta, 12)] if delta < 1 else [0.0, 2.0]
+        return sum(
+            scipy.integrate.quad(lambda s: f(1 - s) * (s + delta) ** -alpha, low, high)[0]
+            for low, high in itertools.pairwise(breaks)
+        )
+
+    above = integral(lambda eta: (P[0](eta) + (1 + eta) * P[0].deriv()(eta)) * P[1](eta))
+    expected = gamma[0] / gamma[1] * above / integral(lambda eta: P[1](eta) ** 2)
+    A = theory.published_operator(alpha, 8, method="quadrature", regularisation=delta).A
+    assert A[n, k] == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize("order", [8, 16, 32])
@@ -173,6 +195,12 @@ def test_published_spectrum_is_the_exact_eigendecomposition(alpha, order, digits
         np.array(gain.T.tolist()[0], dtype=float),
         rtol=1e-10,
     )
+
+
+def test_published_spectrum_beyond_float64_is_refused():
+    assert 1e150 < theory.published_spectrum(0.5, 204).condition < 1e160
+    with pytest.raises(ValueError, match=r"^order must be smaller"):
+        theory.published_spectrum(0.5, 500)
 
 
 @pytest.mark.parametrize(

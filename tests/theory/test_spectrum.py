@@ -19,6 +19,29 @@ def test_condition_of_the_fractional_operator_is_as_derived(order, row):
         assert theory.diagonalise(op).condition == pytest.approx(expected, rel=0.05)
 
 
+# The same section: the published operator, Frobenius norm, from 200 digits.
+PUBLISHED_KAPPA = {
+    8: {0.0: 8.2e4, 0.2: 1.0e5, 0.4: 1.3e5, 0.6: 1.8e5, 0.8: 2.9e5, 0.9: 4.5e5},
+    16: {0.0: 8.9e10, 0.2: 1.2e11, 0.4: 1.6e11, 0.6: 2.4e11, 0.8: 4.3e11, 0.9: 6.8e11},
+    32: {0.0: 1.3e23, 0.2: 1.9e23, 0.4: 2.8e23, 0.6: 4.4e23, 0.8: 8.3e23, 0.9: 1.4e24},
+    64: {0.0: 3.4e47, 0.2: 5.2e47, 0.4: 8.3e47, 0.6: 1.4e48, 0.8: 2.9e48, 0.9: 4.9e48},
+}
+
+
+@pytest.mark.parametrize(("order", "row"), PUBLISHED_KAPPA.items())
+def test_condition_of_the_published_operator_is_as_derived(order, row):
+    for alpha, expected in row.items():
+        assert theory.published_spectrum(alpha, order).condition == pytest.approx(
+            expected, rel=0.05
+        )
+
+
+@pytest.mark.parametrize(("alpha", "expected"), [(0.01, 5.1e3), (0.05, 1.2e3), (0.1, 7.2e2)])
+def test_any_alpha_above_zero_cures_legs(alpha, expected):
+    op = theory.operator(theory.Fractional(alpha), 64)
+    assert theory.diagonalise(op).condition == pytest.approx(expected, rel=0.05)
+
+
 @pytest.mark.parametrize(("order", "tolerance"), [(8, 1e-12), (64, 4e-12), (256, 1e-10)])
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
 def test_decomposition_reproduces_the_operator(order, tolerance, alpha):

@@ -5,10 +5,10 @@ import json
 from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from ..bench.memory import bench_memory
+from .console import Stdout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Bench:
 
 
 def _show(result: dict) -> None:
-    console = Console()
+    console = Stdout()
     console.print(", ".join(f"{key}: {value}" for key, value in result["machine"].items()))
     console.print(", ".join(f"{key}: {value}" for key, value in result["setting"].items()))
     table = Table("µs a sample", "median", "quartiles")

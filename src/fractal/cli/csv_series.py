@@ -28,15 +28,16 @@ class Series:
 def read_series(path: pathlib.Path) -> Series:
     """Read a comma-, semicolon- or tab-separated file, with or without a heading.
 
-    A column without a single number is text, such as dates, and left out. A column of numbers
-    must be complete: a gap, a NaN or a word in it is an error.
+    A heading is a first row without a number in it. A column without a number is text, such as
+    dates, and left out. A column of numbers must be complete: a gap, a NaN or a word in it is an
+    error.
     """
     rows = _rows(path)
     first, cells = next(rows, (0, []))
     if not cells:
         raise UserError(f"{path} is empty: it needs a row of numbers for each sample")
     columns = [_Column(f"column {i}") for i in range(1, len(cells) + 1)]
-    if any(_number(cell) is None for cell in cells):
+    if all(_number(cell) is None for cell in cells):
         for column, cell in zip(columns, cells, strict=True):
             column.name = cell.strip() or column.name
     else:
@@ -83,13 +84,12 @@ def _rows(path: pathlib.Path) -> Iterator[tuple[int, list[str]]]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             start = file.readline()
             delimiter = max(_DELIMITERS, key=start.count)
-            file.seek(0)
-            reader = csv.reader(file, delimiter=delimiter)
+            reader = csv.reader(itertools.chain([start], file), delimiter=delimiter)
             for cells in reader:
                 if any(cell.strip() for cell in cells):
                     yield reader.line_num, cells
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not a text file in UTF-8") from None
     except csv.Error as error:

@@ -9,12 +9,13 @@ from typing import Annotated
 import numpy as np
 import tyro
 from jaxtyping import Float
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from .._errors import UserError
 from .._memory import OnlineMemory
 from ..report.recall import AGE_LABELS, error_by_age, sample_ages
+from .console import Stdout
 from .csv_series import read_series
 
 _MOST_PLOTTED = 8
@@ -52,10 +53,10 @@ class Memory:
         ages = sample_ages(len(series.samples))
         recalled = {
             _label(alpha): self._memory(alpha, series.samples).recall(ages)
-            for alpha in (self.alpha, 0.0)
+            for alpha in dict.fromkeys((self.alpha, 0.0))
         }
-        # A constant column has no spread; its error is then absolute.
-        unit = np.where(spread > 0, spread, 1.0)
+        # A constant column has no spread, only rounding; its error is then absolute.
+        unit = np.where(np.ptp(series.samples, axis=0) > 0, spread, 1.0)
         errors = {
             name: error_by_age((values - series.samples) / unit)
             for name, values in recalled.items()
@@ -65,7 +66,8 @@ class Memory:
         if series.text:
             print(f"left out, not numbers: {', '.join(series.text)}", file=sys.stderr)
         if self.json:
-            print(json.dumps(self._summary(series.names, len(ages), errors), indent=2))
+            summary = self._summary(series.names, len(ages), errors)
+            print(json.dumps(summary, ensure_ascii=False, indent=2))
         else:
             _show(series.names, len(ages), self.order, errors)
         return 0
@@ -101,16 +103,18 @@ class Memory:
             "alpha": self.alpha,
             "order": self.order,
             "unit": "root-mean-square error / standard deviation of the column",
-            "columns": {
-                column: {
-                    memory: {
+            "columns": [
+                {
+                    "column": column,
+                    "memory": memory,
+                    "error_by_age": {
                         band: None if np.isnan(error) else float(error)
                         for band, error in zip(AGE_LABELS, bands[:, index], strict=True)
-                    }
-                    for memory, bands in errors.items()
+                    },
                 }
                 for index, column in enumerate(names)
-            },
+                for memory, bands in errors.items()
+            ],
         }
 
 
@@ -119,7 +123,7 @@ def _label(alpha: float) -> str:
 
 
 def _show(names: list[str], samples: int, order: int, errors: dict) -> None:
-    console = Console()
+    console = Stdout()
     console.print(
         f"{samples} samples kept as {order} numbers a column; error by relative age, "
         "in standard deviations of the column"
@@ -130,6 +134,6 @@ def _show(names: list[str], samples: int, order: int, errors: dict) -> None:
     for index, column in enumerate(names):
         for memory, bands in errors.items():
             cells = ["–" if np.isnan(error) else f"{error:.2e}" for error in bands[:, index]]
-            table.add_row(column, memory, *cells)
+            table.add_row(escape(column), memory, *cells)
         table.add_section()
     console.print(table)

@@ -5,13 +5,13 @@ import json
 import pathlib
 import sys
 
-from rich.console import Console
 from rich.table import Table
 
 from .._errors import UserError
 from ..report.claims import Claim
 from ..report.paper_tables import Conditions, condition_numbers
 from ..report.verification import verify
+from .console import Stdout
 
 _STYLE = {"confirmed": "green", "refuted": "red", "holds": "bold green", "fails": "bold red"}
 
@@ -60,16 +60,15 @@ def _draw(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _show(claims: list[Claim], conditions: list[Conditions]) -> None:
-    console = Console()
-    groups = {
-        "The paper's claims": [c for c in claims if c.verdict in ("confirmed", "refuted")],
-        "Properties of this library": [c for c in claims if c.verdict in ("holds", "fails")],
-    }
-    for title, rows in groups.items():
+    console = Stdout()
+    for title, third, verdicts in (
+        ("The paper's claims", "published", ("confirmed", "refuted")),
+        ("Properties of this library", "promised", ("holds", "fails")),
+    ):
         claim_table = Table(title=title, title_justify="left", show_lines=True)
-        for column in ("where", "claim", "published", "measured", "verdict"):
+        for column in ("where", "claim", third, "measured", "verdict"):
             claim_table.add_column(column)
-        for c in rows:
+        for c in (claim for claim in claims if claim.verdict in verdicts):
             verdict = f"[{_STYLE[c.verdict]}]{c.verdict}[/]"
             claim_table.add_row(c.source, c.statement, c.published, c.measured, verdict)
         console.print(claim_table)

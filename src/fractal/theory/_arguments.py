@@ -42,7 +42,10 @@ def check_count(name: str, count: SupportsIndex, smallest: int) -> int:
 
 def check_positive(name: str, value: float) -> float:
     """A finite number above zero."""
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
     return number
@@ -53,7 +56,7 @@ def check_unit_interval(name: str, values: ArrayLike) -> Float[np.ndarray, "..."
     array = check_real(name, values)
     if np.any((array < 0) | (array > 1)):
         worst = array[(array < 0) | (array > 1)].flat[0]
-        raise ValueError(f"{name} must lie in [0, 1], got {worst!r}")
+        raise ValueError(f"{name} must lie in [0, 1], got {float(worst)!r}")
     return array
 
 
@@ -71,11 +74,11 @@ def check_real(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
     """Finite real numbers, as a float64 array."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "c":
-            raise TypeError
-        array = array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of real numbers") from None
+    except ValueError:  # rows of different lengths
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be an array of real numbers")
+    array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return array

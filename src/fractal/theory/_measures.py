@@ -2,19 +2,20 @@
 
 import abc
 import dataclasses
+from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ._arguments import check_alpha, check_positive, check_real, check_unit_interval
+from ._arguments import check_alpha, check_count, check_positive, check_real, check_unit_interval
 from ._basis import jacobi, laguerre, norms
 
 
 class Measure(abc.ABC):
     """How strongly a memory at time t weighs each moment x of the past.
 
-    `basis` and `basis_mass` speak of a history of length t = 1 and take ages in [0, 1]. That is no
+    `basis` and `basis_mass` speak of a history of length t = 1. That is no
     restriction for the scale-invariant measures (Fractional, LegS); for LagT and LegT it sets the
     unit in which `timescale` and `window` are measured.
     """
@@ -28,13 +29,13 @@ class Measure(abc.ABC):
         """Mass of the ages from 0 to p in a history of length 1."""
 
     @abc.abstractmethod
-    def basis(
+    def _basis(
         self, order: int, age: Float[np.ndarray, "points"]
     ) -> Float[np.ndarray, "order points"]:
         """The orthonormal polynomials at relative ages."""
 
     @abc.abstractmethod
-    def basis_mass(
+    def _basis_mass(
         self, order: int, age: Float[np.ndarray, "points"]
     ) -> Float[np.ndarray, "order points"]:
         """∫ p_n dμ over the ages from 0 to `age`, in closed form."""
@@ -47,7 +48,31 @@ class Measure(abc.ABC):
 
     def recent_share(self, p: ArrayLike) -> Float[np.ndarray, "..."] | float:
         """Mass of the most recent fraction p of history (LagT, LegT: of a history of length 1)."""
-        return self._share(check_unit_interval("p", p))
+        return np.array(self._share(check_unit_interval("p", p)))[()]
+
+    def basis(self, order: SupportsIndex, ages: ArrayLike) -> Float[np.ndarray, "order points"]:
+        """The orthonormal polynomials p_0 … p_{order−1} at relative ages."""
+        return self._basis(check_count("order", order, smallest=1), _check_ages(ages))
+
+    def basis_mass(
+        self, order: SupportsIndex, ages: ArrayLike
+    ) -> Float[np.ndarray, "order points"]:
+        """∫ p_n dμ from now back to each relative age, in closed form."""
+        return self._basis_mass(check_count("order", order, smallest=1), _check_ages(ages))
+
+
+def check_measure(measure: Measure) -> Measure:
+    """A measure, and not for example its α."""
+    if not isinstance(measure, Measure):
+        raise ValueError(f"measure must be Fractional, LegS, LagT or LegT, got {measure!r}")
+    return measure
+
+
+def _check_ages(ages: ArrayLike) -> Float[np.ndarray, " points"]:
+    ages = check_unit_interval("ages", ages)
+    if ages.ndim != 1:
+        raise ValueError(f"ages must have shape (ages,), got {ages.shape}")
+    return ages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,11 +92,11 @@ class Fractional(Measure):
     def _share(self, p):
         return p ** (1 - self.alpha)
 
-    def basis(self, order, age):
+    def _basis(self, order, age):
         """γ_n P_n^(−α,0)(1 − 2 age)."""
         return norms(self.alpha, order)[:, None] * jacobi(order, -self.alpha, 0.0, 1 - 2 * age)
 
-    def basis_mass(self, order, age):
+    def _basis_mass(self, order, age):
         """age^(1−α) for n = 0, else (1−α) γ_n age^(1−α) (1−age) P_{n−1}^(1−α,1)/n (Rodrigues)."""
         n = np.arange(1, order)[:, None]
         tail = (1 - self.alpha) * norms(self.alpha, order)[1:, None] * (1 - age) / n
@@ -89,13 +114,13 @@ class LegS(Measure):
     def _share(self, p):
         return p
 
-    def basis(self, order, age):
+    def _basis(self, order, age):
         """Shifted Legendre polynomials, orthonormal."""
-        return Fractional(0.0).basis(order, age)
+        return Fractional(0.0)._basis(order, age)
 
-    def basis_mass(self, order, age):
+    def _basis_mass(self, order, age):
         """As for the fractional measure at α = 0."""
-        return Fractional(0.0).basis_mass(order, age)
+        return Fractional(0.0)._basis_mass(order, age)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,11 +139,11 @@ class LagT(Measure):
         # The rest lies further back, before the history began too.
         return -np.expm1(-p / self.timescale)
 
-    def basis(self, order, age):
+    def _basis(self, order, age):
         """Laguerre polynomials in age/timescale."""
         return laguerre(order, age / self.timescale, np.ones_like(age))
 
-    def basis_mass(self, order, age):
+    def _basis_mass(self, order, age):
         """∫_0^s L_n e^(−s) ds = e^(−s) (L_{n−1} − L_n), and 1 − e^(−s) for n = 0."""
         s = age / self.timescale
         weighted = laguerre(order, s, np.exp(-s / 2)) * np.exp(-s / 2)
@@ -140,11 +165,11 @@ class LegT(Measure):
     def _share(self, p):
         return np.minimum(p / self.window, 1.0)
 
-    def basis(self, order, age):
+    def _basis(self, order, age):
         """Shifted Legendre polynomials on the window, zero beyond it."""
         inside = age <= self.window
-        return np.where(inside, LegS().basis(order, np.where(inside, age / self.window, 0.0)), 0.0)
+        return np.where(inside, LegS()._basis(order, np.where(inside, age / self.window, 0.0)), 0.0)
 
-    def basis_mass(self, order, age):
+    def _basis_mass(self, order, age):
         """As for LegS, on the window."""
-        return LegS().basis_mass(order, np.minimum(age / self.window, 1.0))
+        return LegS()._basis_mass(order, np.minimum(age / self.window, 1.0))

@@ -12,7 +12,7 @@ from jaxtyping import Float, Inexact
 
 from ._arguments import check_order
 from ._basis import endpoint_values, norms
-from ._measures import Fractional, LagT, LegS, LegT, Measure
+from ._measures import Fractional, LagT, LegS, LegT, Measure, check_measure
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,13 +30,13 @@ def operator(measure: Measure, order: SupportsIndex) -> Operator:
     LegS and LagT are exact. LegT replaces the sample that leaves the window by its own memory of
     it. Fractional is the closure of docs/theory.md §3: exact for polynomials of degree ≤ order.
     """
-    A, B = _pair(measure, check_order(order))
+    A, B = _pair(check_measure(measure), check_order(order))
     return Operator(A, B, measure)
 
 
 @functools.singledispatch
 def _pair(measure: Measure, order: int) -> tuple[np.ndarray, np.ndarray]:
-    raise ValueError(f"measure must be Fractional, LegS, LagT or LegT, got {measure!r}")
+    raise ValueError(f"no operator is known for {measure!r}")
 
 
 @_pair.register

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from ._arguments import check_order, check_real, check_samples, check_unit_interval
-from ._measures import Measure
+from ._measures import Measure, check_measure
 
 _ROWS = 1 << 14  # points evaluated at once: bounds the memory of long signals
 
@@ -19,6 +19,7 @@ def project(measure: Measure, samples: ArrayLike, order: SupportsIndex) -> Float
     give (order,), samples (time, channels) give (channels, order). Where a measure reaches
     further back than the signal (LagT, a long LegT), the signal is zero there.
     """
+    measure = check_measure(measure)
     u, order = check_samples(samples), check_order(order)
     length = len(u)
     x = np.zeros((order, *u.shape[1:]))
@@ -34,6 +35,7 @@ def recall(measure: Measure, x: ArrayLike, ages: ArrayLike) -> Float[np.ndarray,
 
     x (order,) gives (ages,), x (channels, order) gives (ages, channels).
     """
+    measure = check_measure(measure)
     x, ages = check_real("x", x), check_unit_interval("ages", ages)
     if x.ndim not in (1, 2):
         raise ValueError(f"x must have shape (order,) or (channels, order), got {x.shape}")

@@ -5,7 +5,7 @@ from typing import SupportsIndex
 import numpy as np
 from jaxtyping import Float
 
-from ._arguments import check_alpha, check_count, check_order
+from ._arguments import check_alpha, check_count, check_order, check_positive
 from ._basis import endpoint_values, jacobi, norms
 from ._measures import Fractional
 from ._operators import Operator, published_pair
@@ -25,7 +25,8 @@ def published_operator(
 
     - `method`: `"closed-form"`, accurate to a few ulp at any order, or `"quadrature"`, the paper's
       way (Gauss-Jacobi).
-    - `points`: quadrature nodes; default 2N, and the paper's 4N for α > 0.8.
+    - `points`: quadrature nodes; default 2N, and the paper's 4N for α > 0.8. With
+      `regularisation`, nodes in each panel of a rule that is graded towards η = 1.
     - `regularisation`: δ of the paper's weight (1−η+δ)^(−α), for quadrature only.
     """
     alpha, order = check_alpha(alpha), check_order(order)
@@ -34,8 +35,8 @@ def published_operator(
             raise ValueError('points and regularisation need method="quadrature"')
         A, B = published_pair(alpha, order)
     elif method == "quadrature":
-        if not 0 <= regularisation < np.inf:
-            raise ValueError(f"regularisation must be finite and ≥ 0, got {regularisation!r}")
+        if regularisation != 0:
+            regularisation = check_positive("regularisation", regularisation)
         points = (4 if alpha > 0.8 else 2) * order if points is None else points
         points = check_count("points", points, smallest=order)
         A = np.tril(galerkin(alpha, order, points, regularisation))
@@ -49,9 +50,7 @@ def galerkin(
     alpha: float, order: int, points: int, delta: float
 ) -> Float[np.ndarray, "order order"]:
     """A_nk = (γ_n/γ_k) ⟨P_n + (1+η)P_n', P_k⟩_w / ⟨P_k, P_k⟩_w, above the diagonal too."""
-    eta, weight = gauss_jacobi(points, alpha)
-    # The paper's weight at the same nodes, so that δ → 0 is the plain rule.
-    weight = weight * ((1 - eta) / (1 - eta + delta)) ** alpha
+    eta, weight = _graded_rule(points, alpha, delta) if delta else gauss_jacobi(points, alpha)
     P = jacobi(order, -alpha, 0.0, eta)
     n = np.arange(order)[:, None]
     dP = np.zeros_like(P)
@@ -74,6 +73,19 @@ def gauss_jacobi(
     return eta, 2 ** (1 - alpha) / (1 - alpha) * vectors[0] ** 2
 
 
+def _graded_rule(points: int, alpha: float, delta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights for (1−η+δ)^(−α): Gauss-Legendre on panels that double from δ to 2.
+
+    A rule for the whole interval would need some 1/sqrt(δ) nodes to see the layer at η = 1.
+    """
+    edges = np.minimum(delta * 2.0 ** np.arange(max(0, np.ceil(np.log2(2 / delta))) + 1), 2.0)
+    low, high = np.concatenate([[0.0], edges[:-1]]), edges
+    nodes, weights = np.polynomial.legendre.leggauss(points)
+    half = (high - low)[:, None] / 2
+    s = (low[:, None] + half * (nodes + 1)).ravel()  # s = 1 − η
+    return 1 - s, (half * weights).ravel() * (s + delta) ** -alpha
+
+
 def published_spectrum(alpha: float, order: SupportsIndex) -> Spectrum:
     """The exact eigendecomposition A(α) = V diag(1 … N) V⁻¹, unit columns.
 
@@ -87,15 +99,22 @@ def published_spectrum(alpha: float, order: SupportsIndex) -> Spectrum:
     V[:, 0] = g * (-1) ** n
     inverse = np.zeros((order, order))
     inverse[:, 0] = np.concatenate([[1.0], np.cumprod(n[1:] / (n[1:] + 1 - alpha))])
-    for m in range(order - 1):
-        V[:, m + 1] = -V[:, m] * (n - m) * (n + 1 - alpha + m) / (m + 1) ** 2
-        inverse[:, m + 1] = (
-            inverse[:, m] * (n - m) / (m + 1) * (m + 1 - alpha) / (n + m + 2 - alpha)
-        )
-    inverse *= g
-    size = np.linalg.norm(V, axis=0)
-    V, inverse = V / size, inverse * size[:, None]
-    return Spectrum(n + 1, V, inverse, float(np.linalg.norm(V) * np.linalg.norm(inverse)))
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        for m in range(order - 1):
+            V[:, m + 1] = -V[:, m] * (n - m) * (n + 1 - alpha + m) / (m + 1) ** 2
+            inverse[:, m + 1] = (
+                inverse[:, m] * (n - m) / (m + 1) * (m + 1 - alpha) / (n + m + 2 - alpha)
+            )
+        inverse *= g
+        largest = np.abs(V).max(axis=0)
+        V = V / largest
+        size = np.linalg.norm(V, axis=0)
+        V, inverse = V / size, inverse * largest[:, None] * size[:, None]
+        condition = float(np.linalg.norm(V) * np.linalg.norm(inverse / np.abs(inverse).max()))
+        condition *= float(np.abs(inverse).max())
+    if not np.isfinite(condition):
+        raise ValueError(f"order must be smaller, got {order}: V⁻¹ is beyond the range of float64")
+    return Spectrum(n + 1, V, inverse, condition)
 
 
 def to_legs(alpha: float, order: SupportsIndex) -> Float[np.ndarray, "order order"]:
