@@ -227,6 +227,22 @@ def test_help_fits_a_screen_and_shows_an_example(command):
     assert len(done.stdout.splitlines()) <= 40
 
 
+def test_bench_scan_times_every_method(capsys, monkeypatch):
+    from fractal.bench import scan
+
+    monkeypatch.setattr(scan, "LENGTHS", (4,))
+    monkeypatch.setattr(scan, "SIZES", ((1, 2),))
+    code, out, _ = run(capsys, "bench", "scan", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["machine"]["backend"] == "cpu"
+    for row in found["milliseconds"].values():
+        assert set(row) == {"sequential", "associative", "chunked"}
+    assert set(found["fastest"]) == set(found["milliseconds"])
+    code, out, _ = run(capsys, "bench", "scan")
+    assert "ms, forward, 1 × 2 modes, L = 4" in out
+
+
 def test_bench_reports_ratios_the_machine_and_the_spread(capsys, monkeypatch):
     from fractal.bench import memory
 

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import tyro
 from rich.table import Table
 
-from ..bench.memory import bench_memory
 from .console import Stdout
 
 
@@ -18,16 +17,20 @@ class Bench:
     Example: fractal bench memory --json
 
     Args:
-        subject: what to measure: the online memory.
+        subject: what to measure: the online memory, or the scan by method and length.
         json: print one JSON object instead of a table.
     """
 
-    subject: Annotated[Literal["memory"], tyro.conf.Positional]
+    subject: Annotated[Literal["memory", "scan"], tyro.conf.Positional]
     json: bool = False
 
     def run(self) -> int:
         """Print the result; speed has no verdict."""
-        result = bench_memory()
+        if self.subject == "memory":
+            from ..bench.memory import bench_memory as bench
+        else:
+            from ..bench.scan import bench_scan as bench  # loads JAX
+        result = bench()
         if self.json:
             print(json.dumps(result, indent=2))
         else:
@@ -37,14 +40,21 @@ class Bench:
 
 def _show(result: dict) -> None:
     console = Stdout()
-    console.print(", ".join(f"{key}: {value}" for key, value in result["machine"].items()))
-    console.print(", ".join(f"{key}: {value}" for key, value in result["setting"].items()))
-    table = Table("µs a sample", "median", "quartiles")
-    for name, timing in result["microseconds_per_sample"].items():
-        table.add_row(
-            name, f"{timing['median']:.3f}", f"{timing['low']:.3f} … {timing['high']:.3f}"
-        )
-    console.print(table)
+    for part in ("machine", "setting"):
+        console.print(", ".join(f"{key}: {value}" for key, value in result[part].items()))
+    if "milliseconds" in result:
+        for name, methods in result["milliseconds"].items():
+            _times(console, f"ms, {name}", methods)
+    else:
+        _times(console, "µs a sample", result["microseconds_per_sample"])
     for name, value in result.items():
         if isinstance(value, float):
             console.print(f"{name.replace('_', ' ')}: {value:,.1f}")
+
+
+def _times(console: Stdout, title: str, rows: dict) -> None:
+    table = Table(title, "median", "quartiles")
+    for name, timing in rows.items():
+        spread = f"{timing['low']:.3f} … {timing['high']:.3f}"
+        table.add_row(name, f"{timing['median']:.3f}", spread)
+    console.print(table)

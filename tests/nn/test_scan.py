@@ -1,0 +1,156 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fractal.nn import linear_scan
+
+METHODS = ("sequential", "associative", "chunked", "auto")
+LENGTHS = (1, 2, 3, 7, 1000, 16_384)
+
+
+def problem(length, dtype, varying, slowest=0.9999):
+    rng = np.random.default_rng(length)
+    shape = (length, 1, 2)
+    is_complex = np.issubdtype(dtype, np.complexfloating)
+
+    def draw(*shape):
+        x = rng.standard_normal(shape)
+        return (x + 1j * rng.standard_normal(shape) if is_complex else x).astype(dtype)
+
+    size = rng.uniform(0.5, slowest, shape if varying else shape[1:])
+    turn = np.exp(1j * rng.uniform(-3, 3, size.shape)) if is_complex else 1.0
+    return (size * turn).astype(dtype), draw(*shape), draw(*shape[1:])
+
+
+def loop(a, b, h0, reverse):
+    """The definition, step by step, in double precision."""
+    wide = complex if np.iscomplexobj(b) else float
+    steps = range(len(b) - 1, -1, -1) if reverse else range(len(b))
+    x, states = h0.astype(wide), np.empty(b.shape, wide)
+    for k in steps:
+        x = states[k] = (a[k] if a.ndim == b.ndim else a).astype(wide) * x + b[k]
+    return states
+
+
+@pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float64, np.complex128])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_states_equal_a_plain_loop(length, varying, reverse, dtype):
+    tolerance = 2e-5 if np.finfo(dtype).bits == 32 else 1e-12
+    a, b, h0 = problem(length, dtype, varying)
+    expected = loop(a, b, h0, reverse)
+    with jax.enable_x64(True):
+        for method in METHODS:
+            x = linear_scan(jnp.array(a), jnp.array(b), jnp.array(h0), reverse, method)
+            assert x.dtype == dtype
+            assert np.abs(np.asarray(x) - expected).max() <= tolerance * np.abs(expected).max()
+
+
+def loss_of(states):
+    return jnp.sum(jnp.sin(states.real) + jnp.cos(2 * states.real) * states.imag**2)
+
+
+def unrolled(a, b, h0, reverse):
+    x, states = h0, [None] * len(b)
+    for k in range(len(b) - 1, -1, -1) if reverse else range(len(b)):
+        x = states[k] = (a[k] if a.ndim == b.ndim else a) * x + b[k]
+    return jnp.stack(states)
+
+
+@pytest.mark.parametrize("method", METHODS[:3])
+@pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_gradients_equal_autodiff_of_the_loop(method, varying, reverse, dtype):
+    with jax.enable_x64(True):
+        arguments = [jnp.array(x) for x in problem(37, dtype, varying)]
+        ours = jax.grad(lambda *z: loss_of(linear_scan(*z, reverse, method)), argnums=(0, 1, 2))
+        plain = jax.grad(lambda *z: loss_of(unrolled(*z, reverse)), argnums=(0, 1, 2))
+        for got, expected in zip(jax.jit(ours)(*arguments), plain(*arguments), strict=True):
+            np.testing.assert_allclose(got, expected, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("method", METHODS[:3])
+@pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
+def test_second_derivatives_are_right_in_both_modes(method, varying):
+    with jax.enable_x64(True):
+        a, b, h0 = (jnp.array(x[..., 0, 0]) for x in problem(19, np.float64, varying))
+
+        def second(scan, twice):
+            return twice(lambda *z: loss_of(scan(*z)), argnums=(0, 1, 2))(a, b, h0)
+
+        def reverse_twice(f, argnums):
+            return jax.jacrev(jax.jacrev(f, argnums), argnums)
+
+        expected = second(lambda *z: unrolled(*z, False), jax.hessian)
+        for twice in (jax.hessian, reverse_twice):
+            got = second(lambda *z: linear_scan(*z, method=method), twice)
+            for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+                np.testing.assert_allclose(x, y, atol=1e-11)
+
+
+@settings(max_examples=15)  # each is compiled
+@given(
+    length=st.integers(1, 70),
+    cut=st.integers(0, 70),
+    method=st.sampled_from(METHODS),
+    varying=st.booleans(),
+)
+def test_a_scan_in_two_parts_with_carried_state_equals_one(length, cut, method, varying):
+    a, b, h0 = (jnp.array(x) for x in problem(length, np.complex64, varying))
+    cut = min(cut, length)
+    whole = linear_scan(a, b, h0, method=method)
+    early = linear_scan(a[:cut] if varying else a, b[:cut], h0, method=method)
+    carried = early[-1] if cut else h0
+    late = linear_scan(a[cut:] if varying else a, b[cut:], carried, method=method)
+    np.testing.assert_allclose(jnp.concatenate([early, late]), whole, atol=2e-5)
+
+
+@pytest.mark.parametrize("method", METHODS[:3])
+def test_reverse_is_the_scan_of_the_reversed_signal(method):
+    a, b, h0 = (jnp.array(x) for x in problem(100, np.complex64, True))
+    backwards = linear_scan(a, b, h0, reverse=True, method=method)
+    np.testing.assert_allclose(
+        backwards, linear_scan(a[::-1], b[::-1], h0, method=method)[::-1], atol=2e-5
+    )
+
+
+@pytest.mark.parametrize("method", METHODS[:3])
+def test_vmap_over_inputs_shares_the_gates(method):
+    a, b, h0 = (jnp.array(x) for x in problem(50, np.complex64, True))
+    batch, states = jnp.stack([b, 2 * b, -b]), jnp.stack([h0, 2 * h0, -h0])
+    together = jax.vmap(lambda b, h0: linear_scan(a, b, h0, method=method))(batch, states)
+    alone = linear_scan(a, b, h0, method=method)
+    np.testing.assert_allclose(together, jnp.stack([alone, 2 * alone, -alone]), atol=2e-5)
+
+
+@pytest.mark.parametrize("method", METHODS[:3])
+def test_zero_gates_forget_and_unit_gates_add_up(method):
+    b = jnp.arange(1.0, 40.0)
+    np.testing.assert_array_equal(linear_scan(jnp.array(0.0), b, method=method), b)
+    np.testing.assert_allclose(linear_scan(jnp.ones(39), b, method=method), jnp.cumsum(b))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_empty_sequence_has_no_states(method):
+    assert linear_scan(jnp.ones(3), jnp.zeros((0, 3)), method=method).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: linear_scan(jnp.ones(2), jnp.ones((5, 3))), "a must have b's shape"),
+        (lambda: linear_scan(jnp.ones((4, 3)), jnp.ones((5, 3))), "a must have b's shape"),
+        (lambda: linear_scan(jnp.ones(3), jnp.ones((5, 3)), jnp.ones(2)), "h0 must have shape"),
+        (lambda: linear_scan(jnp.array(1.0), jnp.array(1.0)), "b must have a time axis"),
+        (lambda: linear_scan(jnp.array(1), jnp.array([1, 2])), "must be real or complex floating"),
+        (lambda: linear_scan(jnp.array(1.0), jnp.ones(3), method="fast"), "method must be one of"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
