@@ -1,3 +1,5 @@
+import functools
+
 import mpmath
 import numpy as np
 import pytest
@@ -97,21 +99,23 @@ def test_basis_mass_equals_mpmath_quadrature_of_the_basis(measure):
     mass = measure.basis_mass(order, np.array(ends))
     alpha = getattr(measure, "alpha", 0.0)
     window, tau = getattr(measure, "window", None), getattr(measure, "timescale", None)
+    a = mpmath.mpf(alpha)
+
+    def laguerre(s, n):
+        return mpmath.laguerre(n, 0, s) * mpmath.exp(-s)
+
+    def jacobi(w, n):  # age = w^10 removes the singularity
+        polynomial = mpmath.jacobi(n, -a, 0, 1 - 2 * w**10)
+        return mpmath.sqrt((2 * n + 1 - a) * (1 - a)) * polynomial * 10 * w ** (9 - 10 * a)
+
     with mpmath.workdps(30):
         for n in (0, 1, 2, 7):
-            for column, end in enumerate(ends):
+            for column, end in enumerate(mpmath.mpf(end) for end in ends):
                 if tau is not None:
-                    f = lambda s, n=n: mpmath.laguerre(n, 0, s) * mpmath.exp(-s)  # noqa: E731
-                    expected = mpmath.quad(f, [0, mpmath.mpf(end) / tau])
+                    expected = mpmath.quad(functools.partial(laguerre, n=n), [0, end / tau])
                 else:
-                    a = mpmath.mpf(alpha)
-                    gamma = mpmath.sqrt((2 * n + 1 - a) / (1 - a))
-                    f = lambda s, n=n, a=a: (1 - a) * s**-a * mpmath.jacobi(n, -a, 0, 1 - 2 * s)  # noqa: E731
-                    stop = min(mpmath.mpf(end) / (window or 1), mpmath.mpf(1))
-                    # s = w^10 removes the singularity.
-                    expected = gamma * mpmath.quad(
-                        lambda w, f=f: f(w**10) * 10 * w**9, [0, stop ** mpmath.mpf("0.1")]
-                    )
+                    stop = min(end / (window or 1), mpmath.mpf(1)) ** mpmath.mpf("0.1")
+                    expected = mpmath.quad(functools.partial(jacobi, n=n), [0, stop])
                 assert mass[n, column] == pytest.approx(float(expected), rel=1e-11, abs=1e-12)
 
 

@@ -62,7 +62,7 @@ class Memory:
             for name, values in recalled.items()
         }
         if self.plot:
-            self._draw(series.names, series.samples, recalled)
+            _draw(self.plot, series.names, series.samples, recalled)
         if series.text:
             print(f"left out, not numbers: {', '.join(series.text)}", file=sys.stderr)
         if self.json:
@@ -77,24 +77,6 @@ class Memory:
             return OnlineMemory(alpha, self.order, channels=samples.shape[1]).push(samples)
         except ValueError as error:
             raise UserError(str(error)) from None
-
-    def _draw(self, names: list[str], samples: np.ndarray, recalled: dict) -> None:
-        from ..report.figures import reconstruction  # matplotlib is slow to load
-
-        assert self.plot is not None
-        if len(names) > _MOST_PLOTTED:
-            print(f"drawing the first {_MOST_PLOTTED} of {len(names)} columns", file=sys.stderr)
-        shown = slice(0, _MOST_PLOTTED)
-        figure = reconstruction(
-            names[shown],
-            samples[:, shown],
-            {name: values[:, shown] for name, values in recalled.items()},
-        )
-        try:
-            figure.savefig(self.plot, dpi=150)
-        except OSError as error:
-            raise UserError(f"cannot write {self.plot}: {error.strerror}") from None
-        print(f"drew {self.plot}", file=sys.stderr)
 
     def _summary(self, names: list[str], samples: int, errors: dict) -> dict:
         return {
@@ -116,6 +98,24 @@ class Memory:
                 for memory, bands in errors.items()
             ],
         }
+
+
+def _draw(plot: pathlib.Path, names: list[str], samples: np.ndarray, recalled: dict) -> None:
+    from ..report.figures import reconstruction  # matplotlib is slow to load
+
+    if len(names) > _MOST_PLOTTED:
+        print(f"drawing the first {_MOST_PLOTTED} of {len(names)} columns", file=sys.stderr)
+    shown = slice(0, _MOST_PLOTTED)
+    figure = reconstruction(
+        names[shown],
+        samples[:, shown],
+        {name: values[:, shown] for name, values in recalled.items()},
+    )
+    try:
+        figure.savefig(plot, dpi=150)
+    except OSError as error:
+        raise UserError(f"cannot write {plot}: {error.strerror}") from None
+    print(f"drew {plot}", file=sys.stderr)
 
 
 def _label(alpha: float) -> str:

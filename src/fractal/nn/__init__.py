@@ -1,3 +1,3 @@
-"""Layers and models on JAX and Equinox: Phase 2 of the paper's figure."""
+"""What is trained, on JAX: Phase 2 of the paper's figure."""
 
 from ._scan import linear_scan as linear_scan

@@ -7,6 +7,7 @@ matrix products. The passes read the inputs twice and write the states once.
 """
 
 import functools
+from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import lax
@@ -46,12 +47,6 @@ def from_halves(x: Float[Array, "..."]) -> Complex[Array, "..."]:
     return lax.complex(*jnp.split(x, 2, axis=-1))
 
 
-def multiply_halves(a: Float[Array, "..."], x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The complex product."""
-    (ar, ai), (xr, xi) = jnp.split(a, 2, axis=-1), jnp.split(x, 2, axis=-1)
-    return jnp.concatenate([ar * xr - ai * xi, ar * xi + ai * xr], axis=-1)
-
-
 def _conjugate_halves(a: Array) -> Array:
     real, imaginary = jnp.split(a, 2, axis=-1)
     return jnp.concatenate([real, -imaginary], axis=-1)
@@ -64,6 +59,14 @@ def _times(a: Parts, x: Parts) -> Parts:
     if len(a) == 1:
         return (a[0] * x[0],)
     return a[0] * x[0] - a[1] * x[1], a[0] * x[1] + a[1] * x[0]
+
+
+def _parts(count: int, x: Array) -> Parts:
+    return tuple(jnp.split(x, count, axis=-1))
+
+
+def _multiply(count: int, a: Array, x: Array) -> Array:
+    return jnp.concatenate(_times(_parts(count, a), _parts(count, x)), axis=-1)
 
 
 def _plus(x: Parts, y: Parts) -> Parts:
@@ -81,20 +84,19 @@ def _solve(
 
     The parts stay apart until the states are written: XLA then keeps each pass in one loop.
     """
-
-    def parts(x: Array) -> Parts:
-        return tuple(jnp.split(x, count, axis=-1))
-
+    parts = functools.partial(_parts, count)
     varying = a.ndim == 3
     positions = range(CHUNK - 1, -1, -1) if reverse else range(CHUNK)
     gates = {j: parts(a[j] if varying else a) for j in positions}
 
     # Up: what each chunk adds to the state that enters it, and the product of its gates.
     first = positions[0]
-    end, product = parts(b[first]), gates[first]
+    end = parts(b[first])
     for j in positions[1:]:
         end = _plus(_times(gates[j], end), parts(b[j]))
-        product = _times(gates[j], product)
+    product = None
+    if varying:
+        product = functools.reduce(_times, (gates[j] for j in positions))
 
     # Across: from chunk to chunk, keeping the state that enters each.
     def cross(x, chunk):
@@ -108,8 +110,7 @@ def _solve(
                 left = _times(gates[first], left)
         return _plus(left, added), x
 
-    chunks = (end, product if varying else None)
-    entering = lax.scan(cross, parts(h0), chunks, reverse=reverse)[1]
+    entering = lax.scan(cross, parts(h0), (end, product), reverse=reverse)[1]
 
     # Down: every state from the one before it.
     states, x = {}, entering
@@ -121,19 +122,12 @@ def _solve(
 
 def _carried(count: int, reverse: bool, a: Array, x: Array, h0: Array) -> Array:
     """a_k x_{k−1}, one position after the other: the gates' gradient then reads each state once."""
-    edge = 0 if not reverse else CHUNK - 1
     if reverse:
-        before = {j: x[j + 1] for j in range(CHUNK - 1)}
-        before[edge] = jnp.concatenate([x[0, 1:], h0[None]])
+        before = [*x[1:], jnp.concatenate([x[0, 1:], h0[None]])]
     else:
-        before = {j: x[j - 1] for j in range(1, CHUNK)}
-        before[edge] = jnp.concatenate([h0[None], x[-1, :-1]])
-    carried = []
-    for j in range(CHUNK):
-        gate = a[j] if a.ndim == 3 else a
-        parts = (tuple(jnp.split(z, count, axis=-1)) for z in (gate, before[j]))
-        carried.append(jnp.concatenate(_times(*parts), axis=-1))
-    return jnp.stack(carried)
+        before = [jnp.concatenate([h0[None], x[-1, :-1]]), *x[:-1]]
+    gates = a if a.ndim == 3 else [a] * CHUNK
+    return jnp.stack([_multiply(count, gates[j], before[j]) for j in range(CHUNK)])
 
 
 def _following(reverse: bool, a: Array) -> Array:
@@ -146,11 +140,11 @@ def _following(reverse: bool, a: Array) -> Array:
     return jnp.concatenate([a[1:], last[None]])
 
 
-def _recurrence(count: int, multiply, adjoint) -> Recurrence:
+def _recurrence(count: int, adjoint: Callable[[Array], Array]) -> Recurrence:
     return Recurrence(
         solve=functools.partial(_solve, count),
         carried=functools.partial(_carried, count),
-        multiply=multiply,
+        multiply=functools.partial(_multiply, count),
         following=_following,
         first=lambda reverse: (-1, -1) if reverse else (0, 0),
         adjoint=adjoint,
@@ -158,5 +152,5 @@ def _recurrence(count: int, multiply, adjoint) -> Recurrence:
 
 
 # scan(reverse, gates, inputs, h0), all chunk-major but h0; gates (width,) where they are constant.
-scan_real = differentiable(_recurrence(1, jnp.multiply, lambda a: a))
-scan_halves = differentiable(_recurrence(2, multiply_halves, _conjugate_halves))
+scan_real = differentiable(_recurrence(1, adjoint=lambda a: a))
+scan_halves = differentiable(_recurrence(2, adjoint=_conjugate_halves))

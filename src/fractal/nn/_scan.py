@@ -55,9 +55,9 @@ def linear_scan(
 
 
 def _choose() -> str:
-    """On a CPU a compiled loop wins at every length (`fractal bench scan`); elsewhere depth counts.
+    """On a CPU a compiled loop wins at nearly every size (`fractal bench scan`); else depth counts.
 
-    The chunked scan is as fast only with gradients of long and wide inputs; it is made for layers
+    The chunked scan comes close only with gradients of long and wide inputs: it is made for layers
     that keep its layout.
     """
     return "sequential" if jax.default_backend() == "cpu" else "associative"

@@ -60,6 +60,14 @@ def check_unit_interval(name: str, values: ArrayLike) -> Float[np.ndarray, "..."
     return array
 
 
+def check_ages(ages: ArrayLike) -> Float[np.ndarray, " ages"]:
+    """Relative ages in [0, 1], one-dimensional."""
+    array = check_unit_interval("ages", ages)
+    if array.ndim != 1:
+        raise ValueError(f"ages must have shape (ages,), got {array.shape}")
+    return array
+
+
 def check_samples(samples: ArrayLike) -> Float[np.ndarray, "..."]:
     """A signal (time,) or several (time, channels), finite, of at least one sample."""
     array = check_real("samples", samples)

@@ -8,16 +8,23 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ._arguments import check_alpha, check_count, check_positive, check_real, check_unit_interval
+from ._arguments import (
+    check_ages,
+    check_alpha,
+    check_count,
+    check_positive,
+    check_real,
+    check_unit_interval,
+)
 from ._basis import jacobi, laguerre, norms
 
 
 class Measure(abc.ABC):
     """How strongly a memory at time t weighs each moment x of the past.
 
-    `basis` and `basis_mass` speak of a history of length t = 1. That is no
-    restriction for the scale-invariant measures (Fractional, LegS); for LagT and LegT it sets the
-    unit in which `timescale` and `window` are measured.
+    `basis` and `basis_mass` speak of a history of length t = 1. That is no restriction for the
+    scale-invariant measures (Fractional, LegS); for LagT and LegT it sets the unit in which
+    `timescale` and `window` are measured.
     """
 
     @abc.abstractmethod
@@ -52,13 +59,13 @@ class Measure(abc.ABC):
 
     def basis(self, order: SupportsIndex, ages: ArrayLike) -> Float[np.ndarray, "order points"]:
         """The orthonormal polynomials p_0 … p_{order−1} at relative ages."""
-        return self._basis(check_count("order", order, smallest=1), _check_ages(ages))
+        return self._basis(check_count("order", order, smallest=1), check_ages(ages))
 
     def basis_mass(
         self, order: SupportsIndex, ages: ArrayLike
     ) -> Float[np.ndarray, "order points"]:
         """∫ p_n dμ from now back to each relative age, in closed form."""
-        return self._basis_mass(check_count("order", order, smallest=1), _check_ages(ages))
+        return self._basis_mass(check_count("order", order, smallest=1), check_ages(ages))
 
 
 def check_measure(measure: Measure) -> Measure:
@@ -66,13 +73,6 @@ def check_measure(measure: Measure) -> Measure:
     if not isinstance(measure, Measure):
         raise ValueError(f"measure must be Fractional, LegS, LagT or LegT, got {measure!r}")
     return measure
-
-
-def _check_ages(ages: ArrayLike) -> Float[np.ndarray, " points"]:
-    ages = check_unit_interval("ages", ages)
-    if ages.ndim != 1:
-        raise ValueError(f"ages must have shape (ages,), got {ages.shape}")
-    return ages
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ._arguments import check_order, check_real, check_samples, check_unit_interval
+from ._arguments import check_ages, check_order, check_real, check_samples
 from ._measures import Measure, check_measure
 
 _ROWS = 1 << 14  # points evaluated at once: bounds the memory of long signals
@@ -36,11 +36,9 @@ def recall(measure: Measure, x: ArrayLike, ages: ArrayLike) -> Float[np.ndarray,
     x (order,) gives (ages,), x (channels, order) gives (ages, channels).
     """
     measure = check_measure(measure)
-    x, ages = check_real("x", x), check_unit_interval("ages", ages)
+    x, ages = check_real("x", x), check_ages(ages)
     if x.ndim not in (1, 2):
         raise ValueError(f"x must have shape (order,) or (channels, order), got {x.shape}")
-    if ages.ndim != 1:
-        raise ValueError(f"ages must have shape (ages,), got {ages.shape}")
     order = check_order(x.shape[-1])
     values = np.empty((len(ages), *x.shape[:-1]))
     for start in range(0, len(ages), _ROWS):
