@@ -6,8 +6,9 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Inexact
 
-from ._chunked import chunk_major, from_halves, scan_halves, scan_real, time_major, to_halves
-from ._implicit import Recurrence, differentiable
+from ._chunked import scan_halves, scan_real
+from ._implicit import differentiable
+from ._parts import from_halves, to_halves
 
 
 def linear_scan(
@@ -63,10 +64,6 @@ def _choose() -> str:
     return "sequential" if jax.default_backend() == "cpu" else "associative"
 
 
-def _previous(reverse: bool, x: Array, h0: Array) -> Array:
-    return jnp.concatenate([x[1:], h0[None]] if reverse else [h0[None], x[:-1]])
-
-
 def _sequential(reverse: bool, a: Array, b: Array, h0: Array) -> Array:
     varying = a.ndim == b.ndim
 
@@ -89,30 +86,16 @@ def _associative(reverse: bool, a: Array, b: Array, h0: Array) -> Array:
 
 
 def _chunked(reverse: bool, a: Array, b: Array, h0: Array) -> Array:
-    """The two-level scan, in its own layout: two dimensions, complex numbers as halves."""
+    """The two-level scan in its own layout: two dimensions, complex numbers as halves."""
     is_complex = jnp.issubdtype(b.dtype, jnp.complexfloating)
     scan, split = (scan_halves, to_halves) if is_complex else (scan_real, lambda x: x)
     gates = split(a.reshape(*a.shape[: a.ndim - b.ndim + 1], -1))
-    if gates.ndim == 2:  # padded steps leave the state alone
-        gates = chunk_major(gates, reverse, fill=split(jnp.ones(b[0].size, b.dtype)))
-    inputs = chunk_major(split(b.reshape(len(b), -1)), reverse)
-    x = time_major(scan(reverse, gates, inputs, split(h0.reshape(-1))), len(b), reverse)
+    x = scan(reverse, gates, split(b.reshape(len(b), -1)), split(h0.reshape(-1)))
     return (from_halves(x) if is_complex else x).reshape(b.shape)
 
 
-def _direct(solve) -> Recurrence:
-    return Recurrence(
-        solve=solve,
-        carried=lambda reverse, a, x, h0: a * _previous(reverse, x, h0),
-        multiply=jnp.multiply,
-        following=lambda reverse, a: _previous(not reverse, a, jnp.zeros_like(a[0])),
-        first=lambda reverse: (-1,) if reverse else (0,),
-        adjoint=lambda a: a,
-    )
-
-
 _METHODS = {
-    "sequential": differentiable(_direct(_sequential)),
-    "associative": differentiable(_direct(_associative)),
+    "sequential": differentiable(_sequential),
+    "associative": differentiable(_associative),
     "chunked": _chunked,  # its parts are differentiable
 }
