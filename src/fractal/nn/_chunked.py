@@ -3,63 +3,76 @@
 Time stays in its order, (chunk, position in the chunk, width), so that nothing is transposed: one
 position of all chunks is a strided plane of long rows, on which the recurrence runs as vector
 operations. The passes read the inputs twice and write the states once.
+
+`scan` runs x_k = g_k x_{k−1} + b_k. `average` runs x_k = g_k x_{k−1} + (1 − g_k) v_k for complex
+modes whose steps take different times.
 """
 
 import functools
+from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ._implicit import differentiable
-from ._parts import plus, split, times
+from ._discretise import exponents_slope, step_gates
+from ._implicit import differentiable, linear, multiply
+from ._parts import Parts, join, minus, plus, split, times
 
 CHUNK = 16
 
 
+def _plain(gate: Parts, x: Parts | None, b: Parts) -> Parts:
+    return b if x is None else plus(times(gate, x), b)
+
+
+def _averaging(gate: Parts, x: Parts | None, v: Parts) -> Parts:
+    if x is None:
+        return minus(v, times(gate, v))
+    return plus(v, times(gate, minus(x, v)))
+
+
 def _solve(
-    halves: bool,
+    step: Callable[[Parts, Parts | None, Parts], Parts],
     reverse: bool,
-    a: Float[Array, "..."],
-    b: Float[Array, "time width"],
+    gates: Parts,
+    inputs: Float[Array, "time width"],
     h0: Float[Array, " width"],
 ) -> Float[Array, "time width"]:
-    """All states, of real numbers or of complex ones in halves."""
-    length, width = b.shape
-    varying = a.ndim == 2
-    chunked = functools.partial(_chunked, reverse)
-    inputs = chunked(b)
-    parts = functools.partial(split, halves)
+    """All states; `step(gate, x, input)` is the next state, or what the input adds if x is None."""
+    length, width = inputs.shape
+    varying = gates[0].ndim == 2
     positions = range(CHUNK - 1, -1, -1) if reverse else range(CHUNK)
-    planes = chunked(a) if varying else None
-    gates = {j: parts(a if planes is None else planes[:, j]) for j in positions}
+    chunks = _chunked(reverse, inputs)
+    b = {j: split(len(gates), chunks[:, j]) for j in positions}
+    planes = tuple(_chunked(reverse, g) for g in gates) if varying else None
+    g = {j: gates if planes is None else tuple(p[:, j] for p in planes) for j in positions}
 
     # Up: what each chunk adds to the state that enters it, and the product of its gates.
-    first = positions[0]
-    end = parts(inputs[:, first])
-    for j in positions[1:]:
-        end = plus(times(gates[j], end), parts(inputs[:, j]))
-    product = functools.reduce(times, (gates[j] for j in positions)) if varying else None
+    added = None
+    for j in positions:
+        added = step(g[j], added, b[j])
+    kept = functools.reduce(times, (g[j] for j in positions)) if varying else None
 
     # Across: from chunk to chunk, keeping the state that enters each.
     def cross(x, chunk):
         added, kept = chunk
         left = x
-        if varying:
-            left = times(kept, left)
-        else:
-            # Step by step: the rounding of a power a^16 would add up over the chunks.
+        if kept is None:
+            # Step by step: the rounding of a power g^16 would add up over the chunks.
             for _ in range(CHUNK):
-                left = times(gates[first], left)
+                left = times(gates, left)
+        else:
+            left = times(kept, left)
         return plus(left, added), x
 
-    entering = lax.scan(cross, parts(h0), (end, product), reverse=reverse)[1]
+    entering = lax.scan(cross, split(len(gates), h0), (added, kept), reverse=reverse)[1]
 
     # Down: every state from the one before it.
     states, x = {}, entering
     for j in positions:
-        x = plus(times(gates[j], x), parts(inputs[:, j]))
-        states[j] = x
+        x = states[j] = step(g[j], x, b[j])
     # One concatenation of all parts of all positions: joined or stacked apart they are copied twice.
     x = jnp.concatenate([p for j in range(CHUNK) for p in states[j]], axis=-1).reshape(-1, width)
     return x[len(x) - length :] if reverse else x[:length]
@@ -73,6 +86,56 @@ def _chunked(reverse: bool, x: Array) -> Array:
     return x.reshape(-1, CHUNK, x.shape[1])
 
 
-# scan(reverse, gates, inputs, h0); gates (width,) where they are constant.
-scan_real = differentiable(functools.partial(_solve, False))
-scan_halves = differentiable(functools.partial(_solve, True), halves=True)
+# scan(reverse, gates, inputs, h0); gates as parts, of shape (width,) where they are constant.
+scan = differentiable(functools.partial(_solve, _plain))
+
+
+def average(
+    reverse: bool,
+    method: str,
+    w: Parts,
+    elapsed: Float[Array, " time"],
+    v: Float[Array, "time width"],
+    h0: Float[Array, " width"],
+) -> Float[Array, "time width"]:
+    """All states of the running average.
+
+    **Arguments:**
+
+    - `method`: the discretisation.
+    - `w`: decay and turn of each mode while one unit of time passes.
+    - `elapsed`: the time that passes in each step. After an infinite time all is forgotten.
+    """
+    # Known to be a loop, this is computed once; else XLA computes it for each sequence of a batch.
+    gates = lax.map(lambda t: step_gates(method, w, t), elapsed, batch_size=_TOGETHER)
+    return _average(reverse, method, w, elapsed, lax.stop_gradient(gates), v, h0)
+
+
+_TOGETHER = 256  # steps
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _average(reverse, method, w, elapsed, gates, v, h0):
+    """`average` with its gates at hand; their tangent is that of w and `elapsed`."""
+    return _solve(_averaging, reverse, gates, v, h0)
+
+
+@_average.defjvp
+def _(reverse, method, primals, tangents):
+    w, elapsed, gates, v, h0 = primals
+    dw, delapsed, _, dv, dh0 = tangents
+    x = _average(reverse, method, *primals)
+    # The exponent's tangent moves x_k by g_k (v_k − x_{k−1}), which is v_k − x_k: no shift in time.
+    # It is summed over time at once, since it is split into what varies with time and what not.
+    away = split(2, v - x)
+    if method != "zoh":
+        away = times(exponents_slope(w, elapsed), away)
+    finite = jnp.where(jnp.isfinite(elapsed), elapsed, 0.0)[:, None]
+    moved = plus(
+        times(dw, tuple(finite * p for p in away)),
+        tuple(delapsed[:, None] * p for p in times(w, away)),
+    )
+    right = join(plus(minus(split(2, dv), times(gates, split(2, dv))), moved))
+    first = -1 if reverse else 0
+    entering = multiply(tuple(g[first] for g in gates), dh0)
+    return x, linear(scan, reverse, gates, right.at[first].add(entering))

@@ -6,7 +6,6 @@ and reverse, are scans again: the adjoint runs backwards with the adjoint gates,
 the states is kept.
 """
 
-import functools
 from collections.abc import Callable
 
 import jax
@@ -14,23 +13,16 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ._parts import join, split, times, transpose
+from ._parts import Parts, join, split, times, transpose
 
-Scan = Callable[[bool, Array, Array, Array], Array]
+Scan = Callable[[bool, Parts, Array, Array], Array]
 
 
-def differentiable(solve: Scan, halves: bool = False) -> Scan:
-    """`solve(reverse, a, b, h0)`, which runs the recurrence along the first axis, with derivatives.
+def differentiable(solve: Scan) -> Scan:
+    """`solve(reverse, gates, b, h0)`, which runs the recurrence along the first axis, with derivatives.
 
-    Gates of fewer dimensions than b do not change.
+    Gates come as parts, and without the time axis where they do not change.
     """
-    parts = functools.partial(split, halves)
-
-    def multiply(a, x):
-        return join(times(parts(a), parts(x)))
-
-    def carried(reverse, a, x, h0):
-        return multiply(a, _previous(reverse, x, h0))
 
     def scan(reverse, a, b, h0):
         return solve(reverse, a, b, h0)
@@ -42,46 +34,45 @@ def differentiable(solve: Scan, halves: bool = False) -> Scan:
         (a, b, h0), (da, db, dh0) = primals, tangents
         x = scan(reverse, a, b, h0)
         first = -1 if reverse else 0
-        gate = a[first] if a.ndim == b.ndim else a
-        return x, tangent(reverse, a, x, h0, db.at[first].add(multiply(gate, dh0)), da)
+        gate = tuple(p[first] for p in a) if _varies(a, b) else a
+        right = db.at[first].add(multiply(gate, dh0))
 
-    def tangent(reverse, a, x, h0, right, da):
-        """Differentiate x_k − a_k x_{k−1} = b_k: the tangent solves the same system.
-
-        The gates' tangent is an unknown beside it, so that its cotangent is ours to write:
-        autodiff would sum each real product over time by itself.
-        """
-        zero = jnp.zeros_like(h0)
-
-        def system(unknown):
-            dx, da = unknown
-            return dx - carried(reverse, a, dx, zero) - carried(reverse, da, x, h0), da
-
-        def solution(_, known):
-            right, da = known
-            return scan(reverse, a, right + carried(reverse, da, x, h0), zero), da
-
-        def adjoint(_, known):
-            g, ga = known
-            # Step k reaches k + 1 through a_{k+1}: the adjoint's gates are those of the next step.
-            gates = _previous(not reverse, a, jnp.zeros_like(a[0])) if a.ndim == x.ndim else a
-            g = scan(not reverse, join(transpose(parts(gates))), g, zero)
-            return g, ga + gates_cotangent(reverse, x, h0, g, constant=a.ndim < x.ndim)
-
-        return lax.custom_linear_solve(system, (right, da), solution, adjoint)[0]
-
-    def gates_cotangent(reverse, x, h0, g, constant):
-        def products(x, g):
-            return times(transpose(parts(x)), parts(g))
-
-        if not constant:
-            return join(products(_previous(reverse, x, h0), g))
-        # Without joining h0 to the states, which would copy them.
-        early, late, first = (x[1:], g[:-1], g[-1]) if reverse else (x[:-1], g[1:], g[0])
-        summed = join(tuple(p.sum(axis=0) for p in products(early, late)))
-        return summed + join(products(h0, first))
+        # Differentiate x_k − a_k x_{k−1} = b_k: the tangent solves the same system.
+        return x, linear(scan, reverse, a, right + carried(reverse, da, x, h0))
 
     return scan
+
+
+def linear(scan: Scan, reverse: bool, a: Parts, b: Array) -> Array:
+    """The scan from a zero state, as a linear function of b that JAX can transpose."""
+    zero = jnp.zeros_like(b[0])
+    return lax.custom_linear_solve(
+        lambda x: x - carried(reverse, a, x),
+        b,
+        lambda _, b: scan(reverse, a, b, zero),
+        lambda _, g: scan(not reverse, adjoint_gates(reverse, a, g), g, zero),
+    )
+
+
+def multiply(a: Parts, x: Array) -> Array:
+    """The product of gates and states."""
+    return join(times(a, split(len(a), x)))
+
+
+def carried(reverse: bool, a: Parts, x: Array, h0: Array | None = None) -> Array:
+    """a_k x_{k−1} for each step."""
+    return multiply(a, _previous(reverse, x, jnp.zeros_like(x[0]) if h0 is None else h0))
+
+
+def adjoint_gates(reverse: bool, a: Parts, x: Array) -> Parts:
+    """Step k reaches k + 1 through a_{k+1}: the adjoint's gates are those of the next step."""
+    if _varies(a, x):
+        a = tuple(_previous(not reverse, p, jnp.zeros_like(p[0])) for p in a)
+    return transpose(a)
+
+
+def _varies(a: Parts, x: Array) -> bool:
+    return a[0].ndim == x.ndim
 
 
 def _previous(reverse: bool, x: Array, h0: Array) -> Array:

@@ -12,19 +12,19 @@ from jaxtyping import Array, Complex, Float
 Parts = tuple[Array, ...]
 
 
-def to_halves(x: Complex[Array, "*shape"]) -> Float[Array, "..."]:
-    """Real and imaginary parts side by side in the last axis."""
-    return jnp.concatenate([x.real, x.imag], axis=-1)
+def to_halves(x: Complex[Array, "*shape"], axis: int = -1) -> Float[Array, "..."]:
+    """Real and imaginary parts side by side in one axis."""
+    return jnp.concatenate([x.real, x.imag], axis)
 
 
-def from_halves(x: Float[Array, "..."]) -> Complex[Array, "..."]:
+def from_halves(x: Float[Array, "..."], axis: int = -1) -> Complex[Array, "..."]:
     """Undo `to_halves`."""
-    return lax.complex(*jnp.split(x, 2, axis=-1))
+    return lax.complex(*jnp.split(x, 2, axis))
 
 
-def split(halves: bool, x: Array) -> Parts:
-    """The parts of an array."""
-    return tuple(jnp.split(x, 2, axis=-1)) if halves else (x,)
+def split(count: int, x: Array) -> Parts:
+    """The parts of an array: itself, or two halves."""
+    return (x,) if count == 1 else tuple(jnp.split(x, count, axis=-1))
 
 
 def join(x: Parts) -> Array:
@@ -35,6 +35,11 @@ def join(x: Parts) -> Array:
 def plus(x: Parts, y: Parts) -> Parts:
     """The sum."""
     return tuple(p + q for p, q in zip(x, y, strict=True))
+
+
+def minus(x: Parts, y: Parts) -> Parts:
+    """The difference."""
+    return tuple(p - q for p, q in zip(x, y, strict=True))
 
 
 def times(a: Parts, x: Parts) -> Parts:

@@ -6,9 +6,9 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Inexact
 
-from ._chunked import scan_halves, scan_real
+from ._chunked import scan
 from ._implicit import differentiable
-from ._parts import from_halves, to_halves
+from ._parts import Parts, from_halves, to_halves
 
 
 def linear_scan(
@@ -51,8 +51,8 @@ def linear_scan(
         raise ValueError(f"a, b and h0 must be real or complex floating point, got {dtype}")
     if b.size == 0:
         return b.astype(dtype)
-    scan = _METHODS[_choose() if method == "auto" else method]
-    return scan(reverse, a.astype(dtype), b.astype(dtype), h0.astype(dtype))
+    run = _METHODS[_choose() if method == "auto" else method]
+    return run(reverse, (a.astype(dtype),), b.astype(dtype), h0.astype(dtype))
 
 
 def _choose() -> str:
@@ -64,7 +64,8 @@ def _choose() -> str:
     return "sequential" if jax.default_backend() == "cpu" else "associative"
 
 
-def _sequential(reverse: bool, a: Array, b: Array, h0: Array) -> Array:
+def _sequential(reverse: bool, gates: Parts, b: Array, h0: Array) -> Array:
+    (a,) = gates
     varying = a.ndim == b.ndim
 
     def step(x, now):
@@ -74,24 +75,26 @@ def _sequential(reverse: bool, a: Array, b: Array, h0: Array) -> Array:
     return lax.scan(step, h0, (a, b) if varying else (b,), reverse=reverse)[1]
 
 
-def _associative(reverse: bool, a: Array, b: Array, h0: Array) -> Array:
+def _associative(reverse: bool, gates: Parts, b: Array, h0: Array) -> Array:
     first = -1 if reverse else 0
-    gates = jnp.broadcast_to(a, b.shape)
-    b = b.at[first].add(gates[first] * h0)
+    a = jnp.broadcast_to(gates[0], b.shape)
+    b = b.at[first].add(a[first] * h0)
 
     def join(earlier, later):
         return later[0] * earlier[0], later[0] * earlier[1] + later[1]
 
-    return lax.associative_scan(join, (gates, b), reverse=reverse)[1]
+    return lax.associative_scan(join, (a, b), reverse=reverse)[1]
 
 
-def _chunked(reverse: bool, a: Array, b: Array, h0: Array) -> Array:
+def _chunked(reverse: bool, gates: Parts, b: Array, h0: Array) -> Array:
     """The two-level scan in its own layout: two dimensions, complex numbers as halves."""
-    is_complex = jnp.issubdtype(b.dtype, jnp.complexfloating)
-    scan, split = (scan_halves, to_halves) if is_complex else (scan_real, lambda x: x)
-    gates = split(a.reshape(*a.shape[: a.ndim - b.ndim + 1], -1))
-    x = scan(reverse, gates, split(b.reshape(len(b), -1)), split(h0.reshape(-1)))
-    return (from_halves(x) if is_complex else x).reshape(b.shape)
+    (a,) = gates
+    a = a.reshape(*a.shape[: a.ndim - b.ndim + 1], -1)
+    if not jnp.issubdtype(b.dtype, jnp.complexfloating):
+        return scan(reverse, (a,), b.reshape(len(b), -1), h0.reshape(-1)).reshape(b.shape)
+    halves = to_halves(b.reshape(len(b), -1))
+    x = scan(reverse, (a.real, a.imag), halves, to_halves(h0.reshape(-1)))
+    return from_halves(x).reshape(b.shape)
 
 
 _METHODS = {

@@ -1,0 +1,86 @@
+"""Spectral initialisation: rates and gains of one block's modes, from its operator (Phase 1 → 2).
+
+A block of order N holds dz/ds = −λ z + b u for each eigenvalue λ of its operator. Of a conjugate
+pair one mode is stored. Its phase is the read-out's to choose, so a gain is |b|.
+"""
+
+from typing import NamedTuple, SupportsIndex
+
+import numpy as np
+from jaxtyping import Complex, Float
+
+from .. import theory
+from ..theory._arguments import check_alpha, check_order
+from ..theory._basis import norms
+from ..theory._modes import LARGEST_ALPHA
+from ..theory._operators import fractional_pair
+
+SMALLEST_ALPHA = 0.01  # below it the fractional operator's eigenvectors degenerate towards LegS
+INITS = ("normal", "fractional", "published")
+IMAGINARY = ("lin", "inv", "none")
+
+
+class Spectrum(NamedTuple):
+    """Rates λ, of positive real part, and gains |b| of the stored modes."""
+
+    rates: Complex[np.ndarray, " modes"]
+    gains: Float[np.ndarray, " modes"]
+
+
+def spectrum(
+    init: str, alpha: float, order: SupportsIndex, imaginary: str | None = None
+) -> Spectrum:
+    """The modes of a block.
+
+    **Arguments:**
+
+    - `init`: `"normal"`, N/2 pairs of equal damping; `"fractional"`, the exact modes, two of them
+      real; `"published"`, the paper's N modes.
+    - `imaginary`: for `"published"`, whose own spectrum is real: the imaginary part added to it,
+      `"lin"` (the default), `"inv"` or `"none"`.
+    """
+    order = check_order(order)
+    if init not in INITS:
+        raise ValueError(f"init must be one of {', '.join(INITS)}, got {init!r}")
+    if imaginary is not None and init != "published":
+        raise ValueError(f"imaginary is for init='published' only, got init={init!r}")
+    if init == "published":
+        return _published(check_alpha(alpha), order, imaginary or "lin")
+    if init == "fractional" and alpha >= SMALLEST_ALPHA:
+        return _fractional(check_alpha(alpha, largest=LARGEST_ALPHA), order)
+    return _normal(check_alpha(alpha), order)
+
+
+def _normal(alpha: float, order: int) -> Spectrum:
+    """The normal part of the operator: (1−α)/2 + S with S skew; HiPPO-N at α = 0."""
+    g, n = norms(alpha, order) * np.sqrt(1 - alpha), np.arange(order)
+    skew = np.outer(g, g) / 2 * np.sign(n[:, None] - n)
+    frequencies, V = np.linalg.eigh(-1j * skew)
+    upper = frequencies > 0
+    return Spectrum((1 - alpha) / 2 + 1j * frequencies[upper], np.abs(V.conj().T @ g)[upper])
+
+
+def _fractional(alpha: float, order: int) -> Spectrum:
+    """The fractional operator's own modes: the two real ones first, then pairs by frequency."""
+    A, B = fractional_pair(alpha, order)
+    rates, V = np.linalg.eig(A)
+    gains = np.abs(np.linalg.solve(V, B.astype(complex)))
+    ascending = np.lexsort((np.real(rates), np.imag(rates)))
+    kept = ascending[np.imag(rates)[ascending] >= 0]
+    return Spectrum(rates[kept].astype(complex), gains[kept])
+
+
+def _published(alpha: float, order: int, imaginary: str) -> Spectrum:
+    """The paper's eigenvalues 1 … N with an imaginary part from S4D, and V⁻¹B exactly."""
+    if imaginary not in IMAGINARY:
+        raise ValueError(f"imaginary must be one of {', '.join(IMAGINARY)}, got {imaginary!r}")
+    spec = theory.published_spectrum(alpha, order)
+    if spec.condition > 1 / np.finfo(np.float32).eps:
+        raise ValueError(
+            f"order must be smaller for init='published', got {order}: its eigenvectors have "
+            f"condition {spec.condition:.0e}, beyond float32; init='fractional' takes any order"
+        )
+    n = np.arange(order)
+    added = {"lin": np.pi * n, "inv": order / np.pi * (order / (2 * n + 1) - 1), "none": 0 * n}
+    B = theory.published_operator(alpha, order).B
+    return Spectrum(spec.eigenvalues + 1j * added[imaginary], np.abs(spec.V_inv @ B))
