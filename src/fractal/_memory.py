@@ -10,6 +10,7 @@ import safetensors.numpy
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from ._files import write_whole
 from ._power_sums import power_sums
 from .theory import Fractional, Modes, modes, recall
 from .theory._arguments import check_alpha, check_count, check_order, check_real
@@ -132,7 +133,6 @@ class OnlineMemory:
 
     def save(self, path: str | os.PathLike) -> None:
         """Write everything needed to go on to a safetensors file, whole or not at all."""
-        path = pathlib.Path(path)
         tensors = {
             "state": self._z.view(np.float64),
             "rates": self._modes.rates.view(np.float64),
@@ -142,12 +142,7 @@ class OnlineMemory:
             "count": np.array([self.count]),
         }
         data = safetensors.numpy.save(tensors, metadata={"format": _FORMAT})
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            temporary.write_bytes(data)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_whole(path, data)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "OnlineMemory":

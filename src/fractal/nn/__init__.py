@@ -1,5 +1,18 @@
-"""What is trained, on JAX: Phase 2 of the paper's figure."""
+"""What is trained, on JAX: Phase 2 of the paper's figure.
 
+`linear_scan` → `FractalSSM` → `Block` → `SequenceModel`.
+"""
+
+from ._block import Block as Block
+from ._block import Mixer as Mixer
+from ._filter_bank import FreeBank as FreeBank
+from ._filter_bank import LearnedAlphaBank as LearnedAlphaBank
+from ._model import ModelState as ModelState
+from ._model import RetrievalHead as RetrievalHead
+from ._model import SequenceModel as SequenceModel
+from ._norms import BatchNorm as BatchNorm
+from ._norms import LayerNorm as LayerNorm
+from ._norms import Statistics as Statistics
 from ._scan import linear_scan as linear_scan
 from ._ssm import FractalSSM as FractalSSM
 from ._ssm import State as State

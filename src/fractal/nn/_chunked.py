@@ -28,9 +28,9 @@ def _plain(gate: Parts, x: Parts | None, b: Parts) -> Parts:
 
 
 def _averaging(gate: Parts, x: Parts | None, v: Parts) -> Parts:
-    if x is None:
-        return minus(v, times(gate, v))
-    return plus(v, times(gate, minus(x, v)))
+    # Not v + g (x − v): where g = 1 the state must stay as it is, however large v.
+    added = times((1 - gate[0], -gate[1]), v)
+    return added if x is None else plus(times(gate, x), added)
 
 
 def _solve(
@@ -108,7 +108,7 @@ def average(
     """
     # Known to be a loop, this is computed once; else XLA computes it for each sequence of a batch.
     gates = lax.map(lambda t: step_gates(method, w, t), elapsed, batch_size=_TOGETHER)
-    return _average(reverse, method, w, elapsed, lax.stop_gradient(gates), v, h0)
+    return _average(reverse, method, w, elapsed, gates, v, h0)
 
 
 _TOGETHER = 256  # steps

@@ -14,9 +14,9 @@ def ticks(
     clock: str,
     length: int,
     time: Float[Array, ""],
-    dt: Float[Array, "*time"],
+    dt: Float[Array, "*steps"],
     mask: Bool[Array, " time"] | None,
-) -> Float[Array, "*time"]:
+) -> Float[Array, "..."]:
     """What passes in each step of a sequence begun at `time` whose samples last `dt`.
 
     A scalar where all steps are equal. Under the scale-invariant clock the first sample takes an
@@ -36,8 +36,8 @@ def ticks(
 
 
 def reversed_ticks(
-    clock: str, length: int, dt: Float[Array, "*time"], mask: Bool[Array, " time"] | None
-) -> Float[Array, "*time"]:
+    clock: str, length: int, dt: Float[Array, "*steps"], mask: Bool[Array, " time"] | None
+) -> Float[Array, "..."]:
     """The ticks of the reverse direction, which counts from its own start, the last sample."""
     if clock == "uniform":
         return ticks(clock, length, jnp.zeros((), dt.dtype), dt, mask)

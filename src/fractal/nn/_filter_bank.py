@@ -60,7 +60,7 @@ class LearnedAlphaBank(eqx.Module):
                              "spectrum is the same for every alpha")  # fmt: skip
         x = (_log_odds(np.clip(alphas, SMALLEST_ALPHA, LARGEST_LEARNED)) - _MIDDLE) / _REACH
         # An α at either end starts a little inside, where its gradient is not zero.
-        self.place = jnp.asarray(np.arctanh(np.clip(x, -0.95, 0.95)))
+        self.place = jnp.asarray(np.arctanh(np.clip(x, -0.98, 0.98)))
         self.init, self.order = init, order
 
     @property

@@ -117,7 +117,7 @@ class FractalSSM(eqx.Module):
         shared = init == "fractional"  # so that a block's state stays a projection of one signal
         steps = len(blocks) if shared else sum(self.sizes)
         self.log_dt = jax.random.uniform(keys[0], (steps,), minval=np.log(low), maxval=np.log(high))
-        directions = _directions(keys[1], self.sizes, width, shared)
+        directions = _directions(keys[1], blocks, width, shared)
         self.B = to_halves(self._scale(blocks, directions) * directions, axis=0)
         self.C = _readout(keys[2], blocks, width, 2 if bidirectional else 1)
         self.D = jax.random.normal(keys[3], (width,)) * np.sqrt(0.5)
@@ -127,7 +127,7 @@ class FractalSSM(eqx.Module):
         u: Float[Array, "time width"],
         state: State | None = None,
         dt: ArrayLike | None = None,
-        mask: Bool[Array, " time"] | None = None,
+        mask: Bool[Array, "..."] | None = None,
     ) -> tuple[Float[Array, "time width"], State]:
         """All outputs, and the state after the last step.
 
@@ -151,6 +151,8 @@ class FractalSSM(eqx.Module):
             return u, state
 
         signal = u.astype(self.D.dtype)
+        if mask is not None:
+            signal = jnp.where(mask[:, None], signal, 0.0)
         forward = ticks(self.clock, length, state.time, dt, mask)
         x = self._states(False, signal, forward, state.modes)
         toward, backward = jnp.split(self.C, 2, axis=1) if self.bidirectional else (self.C, None)
@@ -232,8 +234,12 @@ class FractalSSM(eqx.Module):
         rates = np.concatenate([block.rates for block in blocks])
         gains = np.concatenate([block.gains for block in blocks])
         if self.clock == "uniform":
-            passing = np.asarray(self._steps(), float)
-            exponent = exponents(self.discretisation, rates.real * passing, rates.imag * passing)
+            passing = self._steps()
+            exponent = exponents(
+                self.discretisation,
+                jnp.asarray(rates.real) * passing,
+                jnp.asarray(rates.imag) * passing,
+            )
             rest = jax.lax.complex(*complements(*exponent))
             power = np.abs(rest) ** 2 / -np.expm1(-2 * exponent[0])
         else:
@@ -269,14 +275,21 @@ def _dt_range(
 
 
 def _directions(
-    key: PRNGKeyArray, sizes: Sequence[int], width: int, shared: bool
+    key: PRNGKeyArray, blocks: Sequence[Spectrum], width: int, shared: bool
 ) -> Complex[Array, "modes width"]:
-    """Random input directions of about unit length: for each mode, or one real one for a block."""
+    """Random input directions of about unit length: one for each mode, or a real one for a block.
+
+    That of a real mode is real.
+    """
+    sizes = [len(block.rates) for block in blocks]
     if shared:
         one = jax.random.normal(key, (len(sizes), width)) / np.sqrt(width)
         return jnp.repeat(one, np.array(sizes), axis=0, total_repeat_length=sum(sizes)) + 0j
+    is_real = np.imag(np.concatenate([block.rates for block in blocks]))[:, None] == 0
     parts = jax.random.normal(key, (2, sum(sizes), width)) / np.sqrt(2 * width)
-    return jax.lax.complex(parts[0], parts[1])
+    return jax.lax.complex(
+        parts[0] * np.where(is_real, np.sqrt(2), 1), parts[1] * np.where(is_real, 0, 1)
+    )
 
 
 def _readout(

@@ -1,0 +1,126 @@
+"""Models in one safetensors file: parameters as tensors, structure as JSON in its header.
+
+The JSON names classes of `fractal` and `equinox.nn` and the values of their fields, nothing else:
+loading a file sets fields and runs no code of it.
+"""
+
+import dataclasses
+import importlib
+import json
+import os
+import pathlib
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from ._files import write_whole
+
+_FORMAT = "fractal.model 1"
+_MODULES = ("fractal.nn", "equinox.nn")  # whose public classes a file may hold
+
+
+def save(path: str | os.PathLike, model: eqx.Module) -> None:
+    """Write a model, with all that is needed to build it again.
+
+    **Arguments:**
+
+    - `path`: of the file; by convention it ends in `.safetensors`.
+    - `model`: a `SequenceModel`, a `FractalSSM`, or any module made of such.
+    """
+    tensors: dict[str, np.ndarray] = {}
+    structure = json.dumps(_encoded(model, "", tensors))
+    metadata = {"format": _FORMAT, "structure": structure}
+    write_whole(path, safetensors.numpy.save(tensors, metadata=metadata))
+
+
+def load(path: str | os.PathLike) -> Any:
+    """The model that `save` wrote. A file from a stranger cannot execute code."""
+    path = pathlib.Path(path)
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            written = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if written.get("format") != _FORMAT:
+            raise ValueError(f"its format is {written.get('format')!r}, not {_FORMAT!r}")
+        return _decoded(json.loads(written["structure"]), tensors)
+    except (safetensors.SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+        message = f"{path} is not a model that fractal.save wrote: {error}"
+        raise ValueError(message.replace("\n", " ")) from None
+
+
+def _encoded(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
+    """JSON for a value; arrays go to `tensors` under their path in the model."""
+
+    def within(items):
+        return {
+            str(key): _encoded(item, f"{name}.{key}" if name else str(key), tensors)
+            for key, item in items
+        }
+
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, jax.Array | np.ndarray):
+        tensors[name] = np.ascontiguousarray(value)
+        return {"tensor": name}
+    if isinstance(value, eqx.Module):
+        fields = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
+        return {"class": _public_name(type(value), name), "fields": within(fields)}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = value._asdict().items()
+        return {"class": _public_name(type(value), name), "fields": within(fields)}
+    if isinstance(value, tuple | list):
+        return {type(value).__name__: list(within(enumerate(value)).values())}
+    raise ValueError(f"{name or 'the model'} cannot be saved: it is a {type(value).__name__}")
+
+
+def _decoded(value: Any, tensors: dict[str, np.ndarray]) -> Any:
+    """Undo `_encoded`."""
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"tensor": name}:
+            array = jnp.asarray(tensors[name])
+            if array.dtype != tensors[name].dtype:
+                raise ValueError(
+                    f"it holds {tensors[name].dtype} numbers: call "
+                    "jax.config.update('jax_enable_x64', True) first"
+                )
+            return array
+        case {"tuple": items}:
+            return tuple(_decoded(item, tensors) for item in items)
+        case {"list": items}:
+            return [_decoded(item, tensors) for item in items]
+        case {"class": name, "fields": fields}:
+            cls = _public_class(name)
+            values = {field: _decoded(item, tensors) for field, item in fields.items()}
+            if issubclass(cls, tuple):
+                return cls(**values)
+            expected = {field.name for field in dataclasses.fields(cls)}
+            if set(values) != expected:
+                raise ValueError(f"{name} has the fields {sorted(expected)}, not {sorted(values)}")
+            module = object.__new__(cls)
+            for field, item in values.items():
+                object.__setattr__(module, field, item)
+            return module
+    raise ValueError(f"{str(value)[:60]!r} is not understood")
+
+
+def _public_name(cls: type, name: str) -> str:
+    for module in _MODULES:
+        if getattr(importlib.import_module(module), cls.__name__, None) is cls:
+            return f"{module}.{cls.__name__}"
+    raise ValueError(f"{name or 'the model'} cannot be saved: {cls.__name__} is not of fractal.nn")
+
+
+def _public_class(name: str) -> type:
+    module, _, attribute = str(name).rpartition(".")
+    cls = getattr(importlib.import_module(module), attribute, None) if module in _MODULES else None
+    is_record = isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+    if not (is_record or (isinstance(cls, type) and issubclass(cls, eqx.Module))):
+        raise ValueError(f"{name!r} is not a class of {' or '.join(_MODULES)}")
+    return cls

@@ -1,0 +1,155 @@
+"""The gated block: norm, sequence mixer, gate, residual (the paper's §4.5)."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from ._norms import BATCH_AXIS, NORMS, BatchNorm, LayerNorm, Statistics
+
+GATES = ("silu", "half_glu1", "half_glu2", "full_glu")
+
+
+@runtime_checkable
+class Mixer(Protocol):
+    """What a block needs of a sequence mixer such as `FractalSSM`."""
+
+    bidirectional: bool
+
+    def __call__(self, u, state=None, dt=None, mask=None, /) -> tuple[Array, Any]:
+        """All outputs, and the state after the last step."""
+        ...
+
+    def step(self, u, state, dt=None, /) -> tuple[Array, Any]:
+        """One step."""
+        ...
+
+    def initial_state(self) -> Any:
+        """The state before the first step."""
+        ...
+
+
+class Block(eqx.Module):
+    """x + gate(mixer(norm(x))), for one sequence.
+
+    With y the mixer's output for z = norm(x), the gates are
+
+    - `"silu"`, the paper's: (W₁ y + b₁) ⊙ silu(W₂ z + b₂);
+    - `"half_glu1"`: y′ ⊙ σ(W₂ y′ + b₂) with y′ = gelu(y), S5's;
+    - `"half_glu2"`: y ⊙ σ(W₂ y′ + b₂);
+    - `"full_glu"`: (W₁ y′ + b₁) ⊙ σ(W₂ y′ + b₂).
+
+    >>> import jax
+    >>> from fractal.nn import Block, FractalSSM
+    >>> block = Block(FractalSSM(8, key=jax.random.key(0)), width=8, key=jax.random.key(1))
+    >>> y, state = block(jax.numpy.ones((50, 8)))
+    >>> y.shape
+    (50, 8)
+    """
+
+    norm: LayerNorm | BatchNorm
+    mixer: Mixer
+    outer: eqx.nn.Linear | None
+    inner: eqx.nn.Linear
+    gate: str = eqx.field(static=True)
+    dropout: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        mixer: Mixer,
+        width: int,
+        gate: str = "silu",
+        norm: str = "layer",
+        dropout: float = 0.0,
+        *,
+        key: PRNGKeyArray,
+    ):
+        """
+        **Arguments:**
+
+        - `mixer`: a `FractalSSM`, or anything with its methods.
+        - `width`: number of channels.
+        - `gate`: `"silu"`, `"half_glu1"`, `"half_glu2"` or `"full_glu"`.
+        - `norm`: `"layer"` or `"batch"`.
+        - `dropout`: probability with which a channel is left out of a sequence in training.
+        """
+        if gate not in GATES:
+            raise ValueError(f"gate must be one of {', '.join(GATES)}, got {gate!r}")
+        if norm not in NORMS:
+            raise ValueError(f"norm must be one of {', '.join(NORMS)}, got {norm!r}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout must lie in [0, 1), got {dropout!r}")
+        keys = jax.random.split(key)
+        self.mixer, self.norm = mixer, NORMS[norm](width)
+        has_outer = gate in ("silu", "full_glu")
+        self.outer = eqx.nn.Linear(width, width, key=keys[0]) if has_outer else None
+        self.inner = eqx.nn.Linear(width, width, key=keys[1])
+        self.gate, self.dropout = gate, float(dropout)
+
+    def __call__(
+        self,
+        x: Float[Array, "time width"],
+        state: Any = None,
+        dt: ArrayLike | None = None,
+        mask: Bool[Array, " time"] | None = None,
+    ) -> tuple[Float[Array, "time width"], Any]:
+        """All outputs, and the mixer's state after the last step; arguments as for the mixer."""
+        z = self.norm(x)
+        y, state = self.mixer(z, state, dt, mask)
+        return x + self._gated(y, z, None), state
+
+    def training(
+        self,
+        x: Float[Array, "time width"],
+        dt: ArrayLike | None = None,
+        mask: Bool[Array, " time"] | None = None,
+        axes: tuple[str, ...] = (BATCH_AXIS,),
+        *,
+        key: PRNGKeyArray,
+    ) -> tuple[Float[Array, "time width"], Statistics | None]:
+        """All outputs with dropout and batch statistics, and the running averages that follow.
+
+        `axes` names the vmapped axes that the statistics are taken over.
+        """
+        if isinstance(self.norm, BatchNorm):
+            z, statistics = self.norm.training(x, mask, axes)
+        else:
+            z, statistics = self.norm(x), None
+        y, _ = self.mixer(z, None, dt, mask)
+        return x + self._gated(y, z, key), statistics
+
+    def step(
+        self, x: Float[Array, " width"], state: Any, dt: ArrayLike | None = None
+    ) -> tuple[Float[Array, " width"], Any]:
+        """One step."""
+        z = self.norm(x)
+        y, state = self.mixer.step(z, state, dt)
+        return x + self._gated(y, z, None), state
+
+    def _gated(self, y: Array, z: Array, key: PRNGKeyArray | None) -> Array:
+        early, late = (None, None) if key is None else jax.random.split(key)
+        if self.outer is not None and self.gate == "silu":
+            out = dense(self.outer, y) * jax.nn.silu(dense(self.inner, z))
+            return self._dropped(out, late)
+        active = self._dropped(jax.nn.gelu(y), early)
+        gate = jax.nn.sigmoid(dense(self.inner, active))
+        if self.outer is not None:
+            return self._dropped(dense(self.outer, active) * gate, late)
+        return self._dropped((active if self.gate == "half_glu1" else y) * gate, late)
+
+    def _dropped(self, x: Array, key: PRNGKeyArray | None) -> Array:
+        """Channels left out, the same ones at all steps."""
+        if key is None or self.dropout == 0:
+            return x
+        keep = jax.random.bernoulli(key, 1 - self.dropout, x.shape[-1:])
+        return jnp.where(keep, x / (1 - self.dropout), 0.0).astype(x.dtype)
+
+
+def dense(linear: eqx.nn.Linear, x: Float[Array, "*time width"]) -> Float[Array, "*time out"]:
+    """A linear map of the last axis, in the precision of x."""
+    weight, bias = linear.weight.astype(x.dtype), linear.bias
+    y = x @ weight.T
+    return y if bias is None else y + bias.astype(x.dtype)

@@ -1,0 +1,248 @@
+"""The sequence model: encoder, blocks, pooling, head."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+
+from ..theory._arguments import check_count
+from ._block import Block, Mixer, dense
+from ._norms import BATCH_AXIS, BatchNorm, Statistics
+from ._ssm import FractalSSM
+
+TASKS = ("classification", "regression", "retrieval", "next-token")
+POOLINGS = ("mean", "last", "none")
+DTYPES = ("float32", "bfloat16", "float64")
+_PAIR_AXIS = "pair"
+
+
+class ModelState(NamedTuple):
+    """What a streaming model remembers: its mixers' states, and what it has pooled."""
+
+    mixers: tuple[Any, ...]
+    total: Float[Array, " width"]
+    count: Float[Array, ""]
+
+
+class RetrievalHead(eqx.Module):
+    """Two documents compared: their features, difference and product, through one hidden layer."""
+
+    hidden: eqx.nn.Linear
+    out: eqx.nn.Linear
+
+    def __init__(self, width: int, outputs: int, *, key: PRNGKeyArray):
+        keys = jax.random.split(key)
+        self.hidden = eqx.nn.Linear(4 * width, width, key=keys[0])
+        self.out = eqx.nn.Linear(width, outputs, key=keys[1])
+
+    def __call__(
+        self, one: Float[Array, " width"], two: Float[Array, " width"]
+    ) -> Float[Array, " outputs"]:
+        """The answer for a pair."""
+        pair = jnp.concatenate([one, two, one - two, one * two])
+        return self.out(jax.nn.gelu(self.hidden(pair.astype(self.hidden.weight.dtype))))
+
+
+class SequenceModel(eqx.Module):
+    """From a sequence of tokens or values to a class, numbers, a relation, or the next token.
+
+    Written for one sequence: `jax.vmap` it over a batch (`axis_name="batch"` for
+    `norm="batch"`). Calling it is inference; `training` adds dropout and batch statistics.
+
+    >>> import jax
+    >>> from fractal.nn import SequenceModel
+    >>> model = SequenceModel(inputs=20, outputs=10, width=16, depth=2, key=jax.random.key(0))
+    >>> tokens = jax.random.randint(jax.random.key(1), (5, 100), 0, 20)
+    >>> jax.vmap(model)(tokens).shape
+    (5, 10)
+    """
+
+    encoder: eqx.nn.Embedding | eqx.nn.Linear
+    blocks: tuple[Block, ...]
+    head: eqx.nn.Linear | RetrievalHead
+    task: str = eqx.field(static=True)
+    pooling: str = eqx.field(static=True)
+    dtype: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        width: int = 128,
+        depth: int = 4,
+        task: str = "classification",
+        tokens: bool = True,
+        pooling: str | None = None,
+        gate: str = "silu",
+        norm: str = "layer",
+        dropout: float = 0.0,
+        dtype: str = "float32",
+        mixer: Callable[..., Mixer] = FractalSSM,
+        *,
+        key: PRNGKeyArray,
+    ):
+        """
+        **Arguments:**
+
+        - `inputs`: size of the vocabulary, or number of channels of real-valued input.
+        - `outputs`: number of classes, of numbers, or size of the vocabulary to predict.
+        - `width`, `depth`: channels and number of blocks.
+        - `task`: `"classification"` and `"regression"`: one answer a sequence, or one a step with
+          `pooling="none"`; `"retrieval"`: one answer for two sequences; `"next-token"`: logits at
+          every step.
+        - `tokens`: whether the input is of tokens, (time,), or of values, (time, inputs).
+        - `pooling`: `"mean"` (default), `"last"` or `"none"` (the default of `"next-token"`).
+        - `gate`, `norm`, `dropout`: of the blocks.
+        - `dtype`: of activations, `"float32"`, `"bfloat16"` or `"float64"`; parameters and scan keep
+          their own.
+        - `mixer`: called as `mixer(width, key=key)` for each block; options of `FractalSSM` are
+          set by `functools.partial(FractalSSM, order=32, clock="scale-invariant")`.
+        """
+        for name, value in (("inputs", inputs), ("outputs", outputs), ("width", width)):
+            check_count(name, value, smallest=1)
+        check_count("depth", depth, smallest=0)
+        pooling = ("none" if task == "next-token" else "mean") if pooling is None else pooling
+        for name, value, allowed in (
+            ("task", task, TASKS), ("pooling", pooling, POOLINGS), ("dtype", dtype, DTYPES),
+        ):  # fmt: skip
+            if value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+        if (task, pooling) in (("next-token", "mean"), ("next-token", "last")):
+            raise ValueError(f"pooling must be 'none' for task='next-token', got {pooling!r}")
+        if (task, pooling) == ("retrieval", "none"):
+            raise ValueError("pooling must be 'mean' or 'last' for task='retrieval', got 'none'")
+        keys = jax.random.split(key, 2 * depth + 2)
+        encoder = eqx.nn.Embedding if tokens else eqx.nn.Linear
+        self.encoder = encoder(inputs, width, key=keys[0])
+        self.blocks = tuple(
+            Block(mixer(width, key=one), width, gate, norm, dropout, key=two)
+            for one, two in zip(keys[2::2], keys[3::2], strict=True)
+        )
+        if task == "next-token" and any(block.mixer.bidirectional for block in self.blocks):
+            raise ValueError("task='next-token' needs a causal mixer, got a bidirectional one")
+        if task == "retrieval":
+            self.head = RetrievalHead(width, outputs, key=keys[1])
+        else:
+            self.head = eqx.nn.Linear(width, outputs, key=keys[1])
+        self.task, self.pooling, self.dtype = task, pooling, dtype
+
+    def __call__(
+        self,
+        x: Shaped[Array, "..."],
+        dt: ArrayLike | None = None,
+        mask: Bool[Array, "..."] | None = None,
+    ) -> Float[Array, "..."]:
+        """The answer for one sequence: (outputs,), or (time, outputs) without pooling.
+
+        **Arguments:**
+
+        - `x`: tokens (time,) or values (time, inputs); for retrieval two of them, stacked.
+        - `dt`: how long samples last: one number, or one for each step.
+        - `mask`: False where there is padding; of x's shape without channels.
+        """
+        return self._answer(x, dt, mask, None)[0]
+
+    def training(
+        self,
+        x: Shaped[Array, "..."],
+        dt: ArrayLike | None = None,
+        mask: Bool[Array, "..."] | None = None,
+        *,
+        key: PRNGKeyArray,
+    ) -> tuple[Float[Array, "..."], tuple[Statistics | None, ...]]:
+        """The answer in training, and the batch norms' new running averages.
+
+        These are the same for all sequences of a batch (`out_axes=(0, None)`), and for
+        `with_statistics`.
+        """
+        return self._answer(x, dt, mask, key)
+
+    def with_statistics(self, statistics: Sequence[Statistics | None]) -> "SequenceModel":
+        """The model with the running averages of a training step."""
+        normed = [i for i, block in enumerate(self.blocks) if isinstance(block.norm, BatchNorm)]
+        if not normed:
+            return self
+        return eqx.tree_at(
+            lambda model: [model.blocks[i].norm.running for i in normed],
+            self,
+            [statistics[i] for i in normed],
+        )
+
+    def initial_state(self) -> ModelState:
+        """The state before the first step."""
+        if isinstance(self.head, RetrievalHead):
+            raise ValueError("task='retrieval' compares whole sequences: it has no step")
+        mixers = tuple(block.mixer.initial_state() for block in self.blocks)
+        weight = self.head.weight
+        return ModelState(mixers, jnp.zeros_like(weight[0]), jnp.zeros((), weight.dtype))
+
+    def step(
+        self, x: Shaped[Array, "..."], state: ModelState, dt: ArrayLike | None = None
+    ) -> tuple[Float[Array, " outputs"], ModelState]:
+        """The answer for the sequence up to and including the token or sample x."""
+        if self.task == "retrieval":
+            raise ValueError("task='retrieval' compares whole sequences: it has no step")
+        h = self._encoded(x)
+        mixers = []
+        for block, before in zip(self.blocks, state.mixers, strict=True):
+            h, after = block.step(h, before, dt)
+            mixers.append(after)
+        total, count = state.total + h.astype(state.total.dtype), state.count + 1
+        pooled = total / count if self.pooling == "mean" else h
+        return self._headed(pooled), ModelState(tuple(mixers), total, count)
+
+    def _answer(self, x, dt, mask, key):
+        if self.task != "retrieval":
+            pooled, statistics = self._pooled(x, dt, mask, key)
+            return self._headed(pooled), statistics
+        if len(x) != 2:
+            raise ValueError(f"x must hold two sequences for task='retrieval', got {len(x)}")
+        keys = None if key is None else jax.random.split(key)
+        (one, two), statistics = jax.vmap(
+            lambda x, mask, key: self._pooled(x, dt, mask, key, (BATCH_AXIS, _PAIR_AXIS)),
+            out_axes=(0, None),
+            axis_name=_PAIR_AXIS,
+        )(x, mask, keys)
+        return self.head(one, two), statistics
+
+    def _pooled(self, x, dt, mask, key, axes=(BATCH_AXIS,)):
+        """What the head sees of one sequence, and the running averages."""
+        h = self._encoded(x)
+        statistics = []
+        for i, block in enumerate(self.blocks):
+            if key is None:
+                h, new = block(h, None, dt, mask)[0], None
+            else:
+                h, new = block.training(
+                    h, dt, mask, axes, key=jax.random.fold_in(key, i)
+                )
+            statistics.append(new)
+        return _pool(self.pooling, h, mask), tuple(statistics)
+
+    def _encoded(self, x):
+        if isinstance(self.encoder, eqx.nn.Embedding):
+            if not jnp.issubdtype(x.dtype, jnp.integer):
+                raise ValueError(f"x must hold tokens, whole numbers, got {x.dtype}")
+            return self.encoder.weight[x].astype(self.dtype)
+        return dense(self.encoder, x.astype(self.dtype))
+
+    def _headed(self, pooled):
+        """The head works in the precision of the parameters."""
+        return dense(self.head, pooled.astype(self.head.weight.dtype))
+
+
+def _pool(
+    pooling: str, h: Float[Array, "time width"], mask: Bool[Array, " time"] | None
+) -> Float[Array, "*time width"]:
+    if pooling == "none":
+        return h
+    if pooling == "last":
+        return h[-1] if mask is None else h[len(h) - 1 - jnp.argmax(mask[::-1])]
+    wide = h.astype(jnp.promote_types(h.dtype, jnp.float32))
+    if mask is None:
+        return wide.mean(axis=0)
+    return wide.sum(axis=0, where=mask[:, None]) / jnp.maximum(mask.sum(), 1)

@@ -1,0 +1,89 @@
+"""Normalisation of a sequence's channels: over the channels of a step, or over batch and time."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float
+
+BATCH_AXIS = "batch"  # the name of the vmapped axis that batch statistics are taken over
+_EPSILON = 1e-5
+
+
+class Statistics(NamedTuple):
+    """Mean and variance of each channel."""
+
+    mean: Float[Array, " width"]
+    variance: Float[Array, " width"]
+
+
+class LayerNorm(eqx.Module):
+    """Each step is normalised over its channels."""
+
+    weight: Float[Array, " width"]
+    bias: Float[Array, " width"]
+
+    def __init__(self, width: int):
+        self.weight, self.bias = jnp.ones(width), jnp.zeros(width)
+
+    def __call__(self, x: Float[Array, "*time width"]) -> Float[Array, "*time width"]:
+        """The normalised sequence, or step."""
+        wide = x.astype(self.weight.dtype)
+        centred = wide - wide.mean(axis=-1, keepdims=True)
+        variance = jnp.mean(centred**2, axis=-1, keepdims=True)
+        return _affine(self, centred * lax.rsqrt(variance + _EPSILON)).astype(x.dtype)
+
+
+class BatchNorm(eqx.Module):
+    """Each channel is normalised over batch and time; padding does not count.
+
+    In training, by the batch at hand, which must be vmapped with `axis_name="batch"`; else by
+    running averages, which training updates (`SequenceModel.with_statistics`).
+    """
+
+    weight: Float[Array, " width"]
+    bias: Float[Array, " width"]
+    running: Statistics
+    momentum: float = eqx.field(static=True)
+
+    def __init__(self, width: int, momentum: float = 0.95):
+        self.weight, self.bias = jnp.ones(width), jnp.zeros(width)
+        self.running = Statistics(jnp.zeros(width), jnp.ones(width))
+        self.momentum = momentum
+
+    def __call__(self, x: Float[Array, "*time width"]) -> Float[Array, "*time width"]:
+        """The sequence, or step, normalised by the running averages."""
+        return self._normalised(x, lax.stop_gradient(self.running))
+
+    def training(
+        self,
+        x: Float[Array, "time width"],
+        mask: Bool[Array, " time"] | None,
+        axes: tuple[str, ...] = (BATCH_AXIS,),
+    ) -> tuple[Float[Array, "time width"], Statistics]:
+        """The sequence normalised by its batch, and the running averages that follow from it."""
+        wide = x.astype(self.weight.dtype)
+        counted = jnp.ones((len(x), 1), wide.dtype) if mask is None else mask[:, None].astype(wide.dtype)
+        count = jnp.maximum(lax.psum(counted.sum(), axes), 1.0)
+        mean = lax.psum((wide * counted).sum(axis=0), axes) / count
+        variance = lax.psum(((wide - mean) ** 2 * counted).sum(axis=0), axes) / count
+        now = lax.stop_gradient(Statistics(mean, variance))
+        running = Statistics(
+            *(
+                self.momentum * old + (1 - self.momentum) * new
+                for old, new in zip(lax.stop_gradient(self.running), now, strict=True)
+            )
+        )
+        return self._normalised(x, Statistics(mean, variance)), running
+
+    def _normalised(self, x: Array, by: Statistics) -> Array:
+        scaled = (x.astype(self.weight.dtype) - by.mean) * lax.rsqrt(by.variance + _EPSILON)
+        return _affine(self, scaled).astype(x.dtype)
+
+
+def _affine(norm: LayerNorm | BatchNorm, x: Array) -> Array:
+    return norm.weight * x + norm.bias
+
+
+NORMS = {"layer": LayerNorm, "batch": BatchNorm}

@@ -1,0 +1,342 @@
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import scipy.linalg
+
+from fractal import theory
+from fractal.nn import FractalSSM, State
+from signals import relative_error, signals
+
+INITS = ("normal", "fractional", "published")
+CLOCKS = ("uniform", "scale-invariant")
+
+
+def layer(width=3, order=8, **options):
+    return FractalSSM(width, order, **{"alphas": (0.0, 0.5, 0.9), "key": jax.random.key(0)} | options)
+
+
+def signal(length, width=3, seed=1):
+    return jax.random.normal(jax.random.key(seed), (length, width))
+
+
+@eqx.filter_jit
+def run(ssm, u, state=None, dt=None, mask=None):
+    return ssm(u, state, dt, mask)
+
+
+def brute_force(ssm, u, dt=None, mask=None, reverse=False):
+    """States of one direction by matrix exponentials of each mode, in double precision."""
+    decay, frequency, gain = (np.asarray(x, float) for x in ssm.bank())
+    rates, u = decay + 1j * frequency, np.asarray(u, float)
+    steps = np.exp(np.asarray(ssm.log_dt, float))
+    steps = steps if len(steps) == len(rates) else np.repeat(steps, ssm.sizes)
+    B = np.asarray(ssm.B, float)
+    drives = u @ (gain[:, None] * (B[: len(rates)] + 1j * B[len(rates) :])).T
+    dt = np.broadcast_to(1.0 if dt is None else dt, len(u))
+    z, time, states = np.zeros(len(rates), complex), 0.0, np.zeros((len(u), len(rates)), complex)
+    for k in range(len(u) - 1, -1, -1) if reverse else range(len(u)):
+        if mask is None or mask[k]:
+            scale_invariant = ssm.clock == "scale-invariant"
+            passed = np.log((time + dt[k]) / time) if scale_invariant and time else dt[k]
+            s = steps * passed
+            if scale_invariant and time == 0:
+                z = drives[k] / rates
+            elif ssm.discretisation == "zoh":
+                systems = np.zeros((len(rates), 2, 2), complex)
+                systems[:, 0, 0], systems[:, 0, 1] = -rates * s, drives[k] * s
+                moved = scipy.linalg.expm(systems)
+                z = moved[:, 0, 0] * z + moved[:, 0, 1]
+            else:
+                z = ((1 - s * rates / 2) * z + s * drives[k]) / (1 + s * rates / 2)
+            time += dt[k]
+        states[k] = z
+    return states
+
+
+@pytest.mark.parametrize("init", INITS)
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("discretisation", ["zoh", "bilinear"])
+def test_outputs_equal_a_loop_of_matrix_exponentials(init, clock, discretisation):
+    with jax.enable_x64(True):
+        ssm = layer(init=init, clock=clock, discretisation=discretisation, bidirectional=True)
+        u, rng = signal(37), np.random.default_rng(0)
+        keep = rng.uniform(size=37) < 0.7
+        for dt, mask in [(None, None), (rng.uniform(0.1, 2, 37), keep)]:
+            y, state = run(ssm, u, None, dt, None if mask is None else jnp.array(mask))
+            sides = [brute_force(ssm, u, dt, mask, reverse) for reverse in (False, True)]
+            x = np.concatenate([part for z in sides for part in (z.real, z.imag)], axis=1)
+            expected = x @ np.asarray(ssm.C).T + np.asarray(ssm.D) * np.asarray(u)
+            counted = slice(None) if mask is None else mask  # outputs at padding mean nothing
+            np.testing.assert_allclose(
+                y[counted], expected[counted], atol=1e-9 * np.abs(expected).max()
+            )
+            np.testing.assert_allclose(state.modes, sides[0][-1], atol=1e-9)
+
+
+@pytest.mark.parametrize("init", INITS)
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("irregular", [False, True])
+def test_step_by_step_equals_the_scan(init, clock, irregular):
+    ssm, u = layer(init=init, clock=clock), signal(50)
+    dt = jnp.linspace(0.2, 1.5, 50) if irregular else jnp.ones(50)
+    y, final = run(ssm, u, None, dt if irregular else None)
+    state, step = ssm.initial_state(), eqx.filter_jit(lambda ssm, *a: ssm.step(*a))
+    for k in range(50):
+        y_k, state = step(ssm, u[k], state, dt[k] if irregular else None)
+        np.testing.assert_allclose(y_k, y[k], atol=1e-5)
+    np.testing.assert_allclose(state.modes, final.modes, atol=1e-5)
+    np.testing.assert_allclose(state.time, final.time, rtol=1e-6)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("discretisation", ["zoh", "bilinear"])
+def test_chunked_calls_with_carried_state_equal_one_call(clock, discretisation):
+    ssm, u = layer(clock=clock, discretisation=discretisation), signal(100)
+    y, final = run(ssm, u)
+    state, parts = None, []
+    for part in jnp.split(u, [7, 23, 64]):
+        out, state = run(ssm, part, state)
+        parts.append(out)
+    np.testing.assert_allclose(jnp.concatenate(parts), y, atol=1e-5)
+    np.testing.assert_allclose(state.modes, final.modes, atol=1e-5)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_reversing_input_and_output_exchanges_the_two_directions(clock):
+    ssm, u = layer(clock=clock, bidirectional=True), signal(45)
+    first, second = jnp.split(ssm.C, 2, axis=1)
+    swapped = eqx.tree_at(lambda s: s.C, ssm, jnp.concatenate([second, first], axis=1))
+    y, _ = run(ssm, u)
+    np.testing.assert_allclose(run(swapped, u[::-1])[0][::-1], y, atol=1e-5)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_masked_padding_changes_nothing_before_it(clock, bidirectional):
+    ssm, u = layer(clock=clock, bidirectional=bidirectional), signal(40)
+    y, state = run(ssm, u)
+    garbage = (1e3 * signal(23, seed=5)).at[3].set(jnp.nan)
+    padded = jnp.concatenate([u, garbage])
+    mask = jnp.arange(63) < 40
+    y_padded, state_padded = run(ssm, padded, None, None, mask)
+    np.testing.assert_allclose(y_padded[:40], y, atol=1e-5)
+    np.testing.assert_allclose(state_padded.modes, state.modes, atol=1e-5)
+    assert state_padded.time == state.time
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-10)])
+@pytest.mark.parametrize("init", ["normal", "fractional"])
+def test_a_stretched_signal_ends_in_the_same_state_under_the_scale_invariant_clock(
+    init, dtype, tolerance
+):
+    with jax.enable_x64(dtype == "float64"):
+        ssm = FractalSSM(2, 16, init=init, clock="scale-invariant", key=jax.random.key(0))
+        u = jnp.asarray(np.stack([signals(300, i)["brownian"] for i in range(2)], axis=1), dtype)
+
+        def ends(stretch, dt=None):  # padded to one length, to be compiled once
+            stretched = jnp.repeat(u, stretch, axis=0)
+            padded = jnp.zeros((3000, 2), dtype).at[: len(stretched)].set(stretched)
+            return run(ssm, padded, None, dt, jnp.arange(3000) < len(stretched))[1].modes
+
+        state = ends(1)
+        assert state.dtype == jnp.result_type(dtype, jnp.complex64)
+        for other in (ends(2), ends(3), ends(10), ends(1, dt=7.3)):
+            assert jnp.abs(other - state).max() <= tolerance * jnp.abs(state).max()
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.3, 0.6, 0.9])
+def test_the_fractional_layer_recalls_as_well_as_the_best_projection_in_float32(alpha):
+    """Frozen layer, linear read-out of its state, order 16, Brownian paths."""
+    order, samples = 16, 2000
+    ssm = FractalSSM(
+        1, order, (alpha,), "fractional", "scale-invariant", dt_min=1, dt_max=1,
+        key=jax.random.key(0),
+    )  # fmt: skip
+    paths = np.stack([signals(samples, seed)["brownian"] for seed in range(60)])
+    states = eqx.filter_jit(lambda s, u: jax.vmap(lambda u: s(u)[1].modes)(u))(
+        ssm, jnp.asarray(paths, jnp.float32)[..., None]
+    )
+    assert states.dtype == jnp.complex64
+    features = np.concatenate([states.real, states.imag], axis=1).astype(float)
+    best = np.stack([theory.project(theory.Fractional(alpha), path, order) for path in paths])
+    fitted = features @ np.linalg.lstsq(features[:40], best[:40], rcond=1e-7)[0]
+    for i in range(40, 60):
+        recalled, possible = (relative_error(alpha, paths[i], x) for x in (fitted[i], best[i]))
+        assert recalled <= 1.02 * possible
+
+
+@pytest.mark.parametrize("init", INITS)
+@pytest.mark.parametrize(
+    ("order", "alphas", "dt"),
+    [
+        (2, (0.0,), (1e-3, 1e-1)),
+        (8, (0.9,), (1e-2, 1.0)),
+        (6, (0.0, 0.3, 0.6, 0.9), (0.3, 0.3)),
+        (8, None, (1e-2, 1e-1)),
+    ],
+)
+def test_white_noise_comes_out_with_unit_variance(init, order, alphas, dt):
+    outputs = []
+    for seed in range(3):
+        ssm = FractalSSM(
+            256, order, alphas, init, dt_min=dt[0], dt_max=dt[1], key=jax.random.key(seed)
+        )
+        y, _ = run(ssm, signal(6000, 256, seed))
+        outputs.append(y[2000:])
+    assert 0.8 < np.var(np.stack(outputs)) < 1.25
+
+
+def test_bfloat16_activations_keep_the_scan_in_float32():
+    ssm, u = layer(), signal(200)
+    y, state = run(ssm, u.astype(jnp.bfloat16))
+    assert y.dtype == jnp.bfloat16
+    assert state.modes.dtype == jnp.complex64
+    exact, _ = run(ssm, u.astype(jnp.bfloat16).astype(jnp.float32))
+    np.testing.assert_array_equal(y, exact.astype(jnp.bfloat16))
+
+
+def unrolled(ssm, u, dt, modes, time):
+    """The layer as a plain loop over complex numbers, for autodiff to follow."""
+    decay, frequency, gain = ssm.bank()
+    rates, steps = decay + 1j * frequency, jnp.exp(ssm.log_dt)
+    B = gain[:, None] * (ssm.B[: len(rates)] + 1j * ssm.B[len(rates) :])
+
+    def step(state, now):
+        z, time = state
+        u, dt = now
+        passed = jnp.log1p(dt / time) if ssm.clock == "scale-invariant" else dt
+        w = rates * steps * passed
+        gate = jnp.exp(-w) if ssm.discretisation == "zoh" else (1 - w / 2) / (1 + w / 2)
+        z = gate * z + (1 - gate) / rates * (B @ u)
+        return State(z, time + dt), ssm.C @ jnp.concatenate([z.real, z.imag]) + ssm.D * u
+
+    final, outputs = jax.lax.scan(step, State(modes, time), (u, dt))
+    return outputs, final
+
+
+@pytest.mark.parametrize("irregular", [False, True])
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("discretisation", ["zoh", "bilinear"])
+def test_first_and_second_derivatives_equal_autodiff_of_a_loop(clock, discretisation, irregular):
+    with jax.enable_x64(True):
+        ssm = layer(2, 4, clock=clock, discretisation=discretisation, alphas=(0.3,))
+        u, modes = signal(19, 2), signal(1, sum(ssm.sizes))[0] * (1 + 1j)
+        dt, time = jnp.linspace(0.5, 1.5, 19) if irregular else jnp.ones(19), jnp.array(3.0)
+
+        def loss(run, ssm, u, dt, modes):
+            y, final = run(ssm, u, dt, modes)
+            return jnp.sum(jnp.sin(y)) + jnp.sum(final.modes.imag**2)
+
+        def ours(ssm, u, dt, modes):
+            return ssm(u, State(modes, time), dt if irregular else None)
+
+        def plain(ssm, u, dt, modes):
+            return unrolled(ssm, u, dt, modes, time)
+
+        arguments = (ssm, u, dt, modes)
+        ahead = jax.tree.map(jnp.ones_like, arguments)
+        if not irregular:  # then the layer does not see dt
+            ahead = (*ahead[:2], jnp.zeros_like(dt), ahead[3])
+        for run in (ours, plain):
+            gradient = jax.grad(functools.partial(loss, run), argnums=(0, 1, 2, 3))
+            first, second = jax.jit(lambda *a, g=gradient: jax.jvp(g, a, ahead))(*arguments)
+            results = [
+                jax.tree.leaves((d[0], d[1], d[2] if irregular else (), d[3]))
+                for d in (first, second)
+            ]
+            if run is ours:
+                got = results
+        for order, expected in enumerate(results):
+            scale = max(float(jnp.abs(x).max()) for x in expected)
+            for x, y in zip(got[order], expected, strict=True):
+                np.testing.assert_allclose(x, y, atol=1e-9 * scale)
+
+
+def test_only_some_arguments_may_be_differentiated():
+    ssm, u = layer(), jnp.stack([signal(30), signal(30, seed=2)])
+    for dt in (None, jnp.linspace(0.5, 1, 30)):
+        y = jax.grad(lambda u, dt=dt: jnp.sum(jax.vmap(lambda u: ssm(u, dt=dt)[0])(u) ** 2))(u)
+        assert np.all(np.isfinite(y))
+        only = jax.grad(
+            lambda log_dt, dt=dt: jnp.sum(
+                jax.vmap(lambda u: eqx.tree_at(lambda s: s.log_dt, ssm, log_dt)(u, dt=dt)[0])(u)
+            )
+        )(ssm.log_dt)
+        assert np.all(np.isfinite(only))
+
+
+def test_real_modes_stay_real_in_training():
+    ssm = layer(2, 8, init="fractional", alphas=(0.3, 0.9))
+    real = np.asarray(ssm.bank.frequency) == 0
+    assert real.sum() == 4
+    optimiser = optax.adam(1e-2)
+    moments = optimiser.init(ssm)
+
+    @jax.jit
+    def update(ssm, moments, u):
+        gradient = jax.grad(lambda ssm: jnp.mean((ssm(u)[0] - jnp.roll(u, 3, axis=0)) ** 2))(ssm)
+        updates, moments = optimiser.update(gradient, moments)
+        return optax.apply_updates(ssm, updates), moments
+
+    for seed in range(5):
+        ssm, moments = update(ssm, moments, signal(64, 2, seed))
+    np.testing.assert_array_equal(ssm.bank.frequency[real], 0)
+    np.testing.assert_array_equal(run(ssm, signal(64, 2))[1].modes[real].imag, 0)
+
+
+def test_dt_starts_in_its_range_per_mode_or_per_block():
+    def range_of(**options):
+        dt = np.exp(np.asarray(layer(**options).log_dt))
+        return len(dt), dt.min(), dt.max()
+
+    count, low, high = range_of()
+    assert count == 12
+    assert (low, high) > (1e-3, 0)
+    assert high < 0.1
+    _, low, high = range_of(length=1000)
+    assert low >= 2 / 1000
+    assert high <= 0.5
+    _, low, high = range_of(clock="scale-invariant")
+    assert low >= 0.3
+    assert high <= 3
+    count, low, high = range_of(init="fractional", dt_min=0.2, dt_max=0.2)
+    assert count == 3
+    np.testing.assert_allclose((low, high), 0.2, rtol=1e-6)
+
+
+def test_an_empty_sequence_leaves_the_state_alone():
+    ssm = layer()
+    y, state = ssm(jnp.zeros((0, 3)))
+    assert y.shape == (0, 3)
+    np.testing.assert_array_equal(state.modes, 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: layer(order=7), "order must be even"),
+        (lambda: layer(width=0), "width must be a whole number of at least 1"),
+        (lambda: layer(alphas=()), "alphas must hold at least one value"),
+        (lambda: layer(alphas=(1.0,)), "alpha must lie in"),
+        (lambda: layer(clock="log"), "clock must be one of uniform, scale-invariant"),
+        (lambda: layer(discretisation="euler"), "discretisation must be one of zoh, bilinear"),
+        (lambda: layer(dt_min=0), "dt_min must be a finite number above 0"),
+        (lambda: layer(dt_min=1), "dt_min must not exceed dt_max"),
+        (lambda: layer()(jnp.zeros((5, 2))), r"u must have shape \(time, 3\)"),
+        (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(4)), "dt must be a number or have shape"),
+        (lambda: layer()(jnp.zeros((5, 3)), mask=jnp.ones(4, bool)), r"mask must have shape \(5,\)"),
+        (lambda: layer(bidirectional=True).step(jnp.zeros(3), layer().initial_state()), "no step"),
+        (
+            lambda: layer(bidirectional=True)(jnp.zeros((5, 3)), layer().initial_state()),
+            "state must be None",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
