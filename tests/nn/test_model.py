@@ -1,0 +1,177 @@
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from fractal.nn import FractalSSM, SequenceModel
+
+SMALL = functools.partial(FractalSSM, order=4, alphas=(0.0, 0.9))
+
+
+def model(inputs=7, outputs=3, width=8, depth=2, mixer=SMALL, **options):
+    return SequenceModel(
+        inputs, outputs, width, depth, mixer=mixer, key=jax.random.key(0), **options
+    )
+
+
+def tokens(*shape, seed=1):
+    return jax.random.randint(jax.random.key(seed), shape, 0, 7)
+
+
+def values(*shape, seed=1):
+    return jax.random.normal(jax.random.key(seed), shape)
+
+
+@pytest.mark.parametrize(
+    ("options", "x", "shape"),
+    [
+        ({}, tokens(20), (3,)),
+        ({"pooling": "last"}, tokens(20), (3,)),
+        ({"pooling": "none"}, tokens(20), (20, 3)),
+        ({"task": "regression", "tokens": False}, values(20, 7), (3,)),
+        ({"task": "regression", "tokens": False, "pooling": "none"}, values(20, 7), (20, 3)),
+        ({"task": "retrieval"}, tokens(2, 20), (3,)),
+        ({"task": "next-token"}, tokens(20), (20, 3)),
+    ],
+)
+def test_answers_have_the_shape_of_their_task(options, x, shape):
+    answer = eqx.filter_jit(model(depth=1, **options))(x)
+    assert answer.shape == shape
+    assert np.all(np.isfinite(answer))
+
+
+@pytest.mark.parametrize("pooling", ["mean", "last", "none"])
+@pytest.mark.parametrize("clock", ["uniform", "scale-invariant"])
+def test_streaming_equals_the_whole_sequence(pooling, clock):
+    m = model(mixer=functools.partial(SMALL, clock=clock), pooling=pooling, norm="batch")
+    x, state = tokens(12), m.initial_state()
+    whole, step = eqx.filter_jit(m), eqx.filter_jit(m.step)
+    if pooling == "none":
+        expected = whole(x)
+    else:  # the answer after each prefix, padded to one length
+        prefixes = jnp.arange(12)[None] < jnp.arange(1, 13)[:, None]
+        expected = jax.jit(jax.vmap(lambda mask: m(x, mask=mask)))(prefixes)
+    for k in range(12):
+        answer, state = step(x[k], state)
+        np.testing.assert_allclose(answer, expected[k], atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "last"])
+def test_padding_does_not_change_the_answer(pooling):
+    m = model(mixer=functools.partial(SMALL, bidirectional=True), pooling=pooling)
+    x = tokens(15)
+    padded = jnp.concatenate([x, jnp.full(9, 3)])
+    np.testing.assert_allclose(m(padded, mask=jnp.arange(24) < 15), m(x), atol=1e-5)
+
+
+def test_next_token_logits_do_not_see_the_future():
+    m, x = model(outputs=7, task="next-token"), tokens(30)
+    changed = x.at[20:].set((x[20:] + 1) % 7)
+    before, after = m(x), m(changed)
+    np.testing.assert_allclose(before[:20], after[:20], atol=1e-6)
+    assert not np.allclose(before[20:], after[20:])
+
+
+def test_retrieval_shares_its_encoder_and_masks_each_document():
+    m = model(task="retrieval")
+    x, lengths = tokens(2, 18), np.array([18, 7])
+    mask = jnp.arange(18) < lengths[:, None]
+    garbage = x.at[1, 7:].set(5)
+    np.testing.assert_allclose(m(x, mask=mask), m(garbage, mask=mask), atol=1e-5)
+    assert not np.allclose(m(x, mask=mask), m(x[::-1], mask=mask[::-1]))
+
+
+def test_batch_statistics_of_training_carry_over_to_inference():
+    m = model(tokens=False, norm="batch", depth=1)
+    x = 5 + 2 * values(16, 10, 7)
+    forward = jax.jit(
+        lambda m, x, keys: jax.vmap(
+            lambda x, key: m.training(x, key=key), axis_name="batch", out_axes=(0, None)
+        )(x, keys)
+    )
+    keys = jax.random.split(jax.random.key(0), 16)
+    for _ in range(200):
+        answers, statistics = forward(m, x, keys)
+        m = m.with_statistics(statistics)
+    np.testing.assert_allclose(jax.vmap(m)(x), answers, atol=1e-2)
+
+
+def test_retrieval_statistics_are_taken_over_both_documents():
+    m = model(tokens=False, norm="batch", depth=1, task="retrieval")
+    x = values(4, 2, 10, 7)
+    keys = jax.random.split(jax.random.key(0), 4)
+    _, (statistics,) = jax.vmap(
+        lambda x, key: m.training(x, key=key), axis_name="batch", out_axes=(0, None)
+    )(x, keys)
+    h = x.reshape(-1, 7) @ m.encoder.weight.T + m.encoder.bias
+    np.testing.assert_allclose(statistics.mean, 0.05 * h.mean(0), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_model_learns_in_either_precision(dtype):
+    """Does the token 3 occur? Loss falls well below chance."""
+    m = model(outputs=2, width=16, dtype=dtype, dropout=0.1)
+    x = tokens(64, 12)
+    y = jnp.any(x == 3, axis=1).astype(int)
+    optimiser = optax.adam(1e-2)
+    moments = optimiser.init(eqx.filter(m, eqx.is_array))
+
+    @eqx.filter_jit
+    def update(m, moments, key):
+        def loss(m):
+            keys = jax.random.split(key, len(x))
+            logits, _ = jax.vmap(
+                lambda x, key: m.training(x, key=key), axis_name="batch", out_axes=(0, None)
+            )(x, keys)
+            return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
+
+        value, gradient = eqx.filter_value_and_grad(loss)(m)
+        updates, moments = optimiser.update(gradient, moments)
+        return eqx.apply_updates(m, updates), moments, value
+
+    for i in range(60):
+        m, moments, value = update(m, moments, jax.random.key(i))
+    assert value < 0.3
+    assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(eqx.filter(m, eqx.is_array)))
+    assert m(x[0]).dtype == jnp.float32
+
+
+@pytest.mark.parametrize("clock", ["uniform", "scale-invariant"])
+def test_models_export_for_cpu_cuda_and_tpu(clock):
+    m = model(mixer=functools.partial(SMALL, clock=clock, learn_alpha=True), depth=1)
+    platforms = ("cpu", "cuda", "tpu")
+    x = jax.ShapeDtypeStruct((4, 32), jnp.int32)
+    exported = jax.export.export(jax.jit(jax.vmap(m)), platforms=platforms)(x)
+    assert exported.platforms == platforms
+    batch = tokens(4, 32)
+    loaded = jax.export.deserialize(exported.serialize())
+    np.testing.assert_allclose(loaded.call(batch), jax.vmap(m)(batch), atol=1e-5)
+    gradient = jax.grad(lambda m, x: jnp.sum(jax.vmap(m)(x)))
+    jax.export.export(jax.jit(gradient), platforms=platforms)(m, x)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: model(task="tagging"), "task must be one of classification"),
+        (lambda: model(pooling="max"), "pooling must be one of mean, last, none"),
+        (lambda: model(task="next-token", pooling="mean"), "pooling must be 'none'"),
+        (lambda: model(task="retrieval", pooling="none"), "pooling must be 'mean' or 'last'"),
+        (lambda: model(dtype="float16"), "dtype must be one of"),
+        (lambda: model(inputs=0), "inputs must be a whole number of at least 1"),
+        (
+            lambda: model(task="next-token", mixer=functools.partial(SMALL, bidirectional=True)),
+            "needs a causal mixer",
+        ),
+        (lambda: model()(jnp.ones(5)), "x must hold tokens"),
+        (lambda: model(task="retrieval")(tokens(3, 5)), "x must hold two sequences"),
+        (lambda: model(task="retrieval").initial_state(), "it has no step"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
