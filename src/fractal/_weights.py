@@ -71,7 +71,8 @@ def _encoded(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
         fields = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
         return {"class": _public_name(type(value), name), "fields": within(fields)}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        fields = value._asdict().items()
+        record: Any = value
+        fields = record._asdict().items()
         return {"class": _public_name(type(value), name), "fields": within(fields)}
     if isinstance(value, tuple | list):
         return {type(value).__name__: list(within(enumerate(value)).values())}
@@ -120,7 +121,6 @@ def _public_name(cls: type, name: str) -> str:
 def _public_class(name: str) -> type:
     module, _, attribute = str(name).rpartition(".")
     cls = getattr(importlib.import_module(module), attribute, None) if module in _MODULES else None
-    is_record = isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
-    if not (is_record or (isinstance(cls, type) and issubclass(cls, eqx.Module))):
-        raise ValueError(f"{name!r} is not a class of {' or '.join(_MODULES)}")
-    return cls
+    if isinstance(cls, type) and (issubclass(cls, eqx.Module) or hasattr(cls, "_fields")):
+        return cls
+    raise ValueError(f"{name!r} is not a class of {' or '.join(_MODULES)}")

@@ -22,12 +22,15 @@ def test_a_block_is_the_formula_of_its_gate(gate):
     y = b.mixer(z)[0]
     active = np.asarray(jax.nn.gelu(y))
     sigmoid = 1 / (1 + np.exp(-dense(b.inner, active)))
-    expected = x + {
-        "silu": lambda: dense(b.outer, y) * np.asarray(jax.nn.silu(dense(b.inner, z))),
-        "half_glu1": lambda: active * sigmoid,
-        "half_glu2": lambda: y * sigmoid,
-        "full_glu": lambda: dense(b.outer, active) * sigmoid,
-    }[gate]()
+    expected = (
+        x
+        + {
+            "silu": lambda: dense(b.outer, y) * np.asarray(jax.nn.silu(dense(b.inner, z))),
+            "half_glu1": lambda: active * sigmoid,
+            "half_glu2": lambda: y * sigmoid,
+            "full_glu": lambda: dense(b.outer, active) * sigmoid,
+        }[gate]()
+    )
     np.testing.assert_allclose(jax.jit(lambda b, x: b(x)[0])(b, x), expected, atol=1e-5)
 
 

@@ -19,12 +19,16 @@ class Timing:
 
 
 def interleaved(
-    contestants: Mapping[str, Callable[[], object]], rounds: int = 9
+    contestants: Mapping[str, Callable[[], object]], rounds: int = 9, pause: float = 0.0
 ) -> dict[str, Timing]:
-    """Time each contestant once a round, after one round to warm up."""
+    """Time each contestant once a round, after one round to warm up.
+
+    `pause` seconds before each turn let the threads of the one before it go to sleep.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(rounds + 1):
         for name, call in contestants.items():
+            time.sleep(pause)
             start = time.perf_counter()
             call()
             if turn:

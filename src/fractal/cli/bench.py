@@ -17,25 +17,31 @@ class Bench:
     Example: fractal bench memory --json
 
     Args:
-        subject: what to measure: the online memory, or the scan by method and length.
+        subject: what to measure: the online memory, the scan by method and length, or the layer
+            against its limit and S5.
         json: print one JSON object instead of a table.
     """
 
-    subject: Annotated[Literal["memory", "scan"], tyro.conf.Positional]
+    subject: Annotated[Literal["memory", "scan", "layer"], tyro.conf.Positional]
     json: bool = False
 
     def run(self) -> int:
         """Print the result; speed has no verdict."""
         if self.subject == "memory":
             from ..bench.memory import bench_memory as bench
-        else:
+        elif self.subject == "scan":
             from ..bench.scan import bench_scan as bench  # loads JAX
+        else:
+            from ..bench.layer import bench_layer as bench
         result = bench()
         if self.json:
             print(json.dumps(result, indent=2))
         else:
             _show(result)
         return 0
+
+
+_SHOWN = ("machine", "setting", "milliseconds", "microseconds_per_sample", "fastest")
 
 
 def _show(result: dict) -> None:
@@ -48,8 +54,18 @@ def _show(result: dict) -> None:
     else:
         _times(console, "µs a sample", result["microseconds_per_sample"])
     for name, value in result.items():
+        label = name.replace("_", " ")
         if isinstance(value, float):
-            console.print(f"{name.replace('_', ' ')}: {value:,.1f}")
+            console.print(f"{label}: {value:,.2f}")
+        elif isinstance(value, dict) and name not in _SHOWN:
+            console.print(f"{label}: " + ", ".join(_brief(k, v) for k, v in value.items()))
+
+
+def _brief(name: str, value: object) -> str:
+    if isinstance(value, dict):
+        return f"{name} ({', '.join(_brief(k, v) for k, v in value.items())})"
+    shown = f"{value:,.2f}" if isinstance(value, float) else str(value)
+    return f"{name.replace('_', ' ')} {shown}"
 
 
 def _times(console: Stdout, title: str, rows: dict) -> None:

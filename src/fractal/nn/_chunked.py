@@ -73,7 +73,7 @@ def _solve(
     states, x = {}, entering
     for j in positions:
         x = states[j] = step(g[j], x, b[j])
-    # One concatenation of all parts of all positions: joined or stacked apart they are copied twice.
+    # One concatenation of all parts of all positions: in two, everything would be copied twice.
     x = jnp.concatenate([p for j in range(CHUNK) for p in states[j]], axis=-1).reshape(-1, width)
     return x[len(x) - length :] if reverse else x[:length]
 
@@ -122,7 +122,7 @@ def _average(reverse, method, w, elapsed, gates, v, h0):
 
 @_average.defjvp
 def _(reverse, method, primals, tangents):
-    w, elapsed, gates, v, h0 = primals
+    w, elapsed, gates, v, _ = primals
     dw, delapsed, _, dv, dh0 = tangents
     x = _average(reverse, method, *primals)
     # The exponent's tangent moves x_k by g_k (v_k − x_{k−1}), which is v_k − x_k: no shift in time.

@@ -89,9 +89,7 @@ _DEGREE = 64  # the largest error of the logarithms is then 2e-9, at order 64
 
 
 @functools.cache
-def _series(
-    init: str, order: int
-) -> tuple[Float[np.ndarray, "degree 3 modes"], np.ndarray]:
+def _series(init: str, order: int) -> tuple[Float[np.ndarray, "degree 3 modes"], np.ndarray]:
     """Coefficients of log decay, log frequency and log gain; and which modes are real."""
     angles = np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1)
     alphas = 1 / (1 + np.exp(-(_MIDDLE + _REACH * np.cos(angles))))

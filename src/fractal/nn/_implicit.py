@@ -19,7 +19,7 @@ Scan = Callable[[bool, Parts, Array, Array], Array]
 
 
 def differentiable(solve: Scan) -> Scan:
-    """`solve(reverse, gates, b, h0)`, which runs the recurrence along the first axis, with derivatives.
+    """`solve(reverse, gates, b, h0)`, which runs the recurrence, with its derivatives.
 
     Gates come as parts, and without the time axis where they do not change.
     """

@@ -25,7 +25,7 @@ class ModelState(NamedTuple):
 
     mixers: tuple[Any, ...]
     total: Float[Array, " width"]
-    count: Float[Array, ""]
+    steps: Float[Array, ""]
 
 
 class RetrievalHead(eqx.Module):
@@ -97,8 +97,8 @@ class SequenceModel(eqx.Module):
         - `tokens`: whether the input is of tokens, (time,), or of values, (time, inputs).
         - `pooling`: `"mean"` (default), `"last"` or `"none"` (the default of `"next-token"`).
         - `gate`, `norm`, `dropout`: of the blocks.
-        - `dtype`: of activations, `"float32"`, `"bfloat16"` or `"float64"`; parameters and scan keep
-          their own.
+        - `dtype`: of activations, `"float32"`, `"bfloat16"` or `"float64"`; parameters and scan
+          keep their own.
         - `mixer`: called as `mixer(width, key=key)` for each block; options of `FractalSSM` are
           set by `functools.partial(FractalSSM, order=32, clock="scale-invariant")`.
         """
@@ -174,29 +174,25 @@ class SequenceModel(eqx.Module):
 
     def initial_state(self) -> ModelState:
         """The state before the first step."""
-        if isinstance(self.head, RetrievalHead):
-            raise ValueError("task='retrieval' compares whole sequences: it has no step")
         mixers = tuple(block.mixer.initial_state() for block in self.blocks)
-        weight = self.head.weight
+        weight = self._one_head().weight
         return ModelState(mixers, jnp.zeros_like(weight[0]), jnp.zeros((), weight.dtype))
 
     def step(
         self, x: Shaped[Array, "..."], state: ModelState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " outputs"], ModelState]:
         """The answer for the sequence up to and including the token or sample x."""
-        if self.task == "retrieval":
-            raise ValueError("task='retrieval' compares whole sequences: it has no step")
         h = self._encoded(x)
         mixers = []
         for block, before in zip(self.blocks, state.mixers, strict=True):
             h, after = block.step(h, before, dt)
             mixers.append(after)
-        total, count = state.total + h.astype(state.total.dtype), state.count + 1
-        pooled = total / count if self.pooling == "mean" else h
-        return self._headed(pooled), ModelState(tuple(mixers), total, count)
+        total, steps = state.total + h.astype(state.total.dtype), state.steps + 1
+        pooled = total / steps if self.pooling == "mean" else h
+        return self._headed(pooled), ModelState(tuple(mixers), total, steps)
 
     def _answer(self, x, dt, mask, key):
-        if self.task != "retrieval":
+        if not isinstance(self.head, RetrievalHead):
             pooled, statistics = self._pooled(x, dt, mask, key)
             return self._headed(pooled), statistics
         if len(x) != 2:
@@ -217,9 +213,7 @@ class SequenceModel(eqx.Module):
             if key is None:
                 h, new = block(h, None, dt, mask)[0], None
             else:
-                h, new = block.training(
-                    h, dt, mask, axes, key=jax.random.fold_in(key, i)
-                )
+                h, new = block.training(h, dt, mask, axes, key=jax.random.fold_in(key, i))
             statistics.append(new)
         return _pool(self.pooling, h, mask), tuple(statistics)
 
@@ -232,7 +226,13 @@ class SequenceModel(eqx.Module):
 
     def _headed(self, pooled):
         """The head works in the precision of the parameters."""
-        return dense(self.head, pooled.astype(self.head.weight.dtype))
+        head = self._one_head()
+        return dense(head, pooled.astype(head.weight.dtype))
+
+    def _one_head(self) -> eqx.nn.Linear:
+        if isinstance(self.head, RetrievalHead):
+            raise ValueError("task='retrieval' compares whole sequences: it has no step")
+        return self.head
 
 
 def _pool(

@@ -189,7 +189,9 @@ class FractalSSM(eqx.Module):
     def _durations(self, dt: ArrayLike | None, length: int) -> Float[Array, "*time"]:
         durations = jnp.asarray(1.0 if dt is None else dt, self.D.dtype)
         if durations.shape not in ((), (length,)):
-            raise ValueError(f"dt must be a number or have shape ({length},), got {durations.shape}")
+            raise ValueError(
+                f"dt must be a number or have shape ({length},), got {durations.shape}"
+            )
         return durations
 
     def _steps(self) -> Float[Array, " modes"]:
@@ -237,8 +239,8 @@ class FractalSSM(eqx.Module):
             passing = self._steps()
             exponent = exponents(
                 self.discretisation,
-                jnp.asarray(rates.real) * passing,
-                jnp.asarray(rates.imag) * passing,
+                jnp.asarray(np.real(rates)) * passing,
+                jnp.asarray(np.imag(rates)) * passing,
             )
             rest = jax.lax.complex(*complements(*exponent))
             power = np.abs(rest) ** 2 / -np.expm1(-2 * exponent[0])
