@@ -26,6 +26,7 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/fractal bench memory
+	$(BIN)/fractal bench layer
 
 clean:
 	rm -rf $(VENV) figures

@@ -243,6 +243,51 @@ def test_bench_scan_times_every_method(capsys, monkeypatch):
     assert "ms, forward, 1 × 2 modes, L = 4" in out
 
 
+@pytest.mark.slow
+def test_bench_layer_compares_with_the_limit_and_s5(capsys, monkeypatch):
+    from fractal.bench import layer
+
+    for name, value in (
+        ("BATCH", 1), ("LENGTH", 32), ("LONG", 64), ("WIDTH", 4), ("MODES", 8), ("ROUNDS", 2),
+    ):  # fmt: skip
+        monkeypatch.setattr(layer, name, value)
+    monkeypatch.setattr(layer, "keep_freed_memory", lambda: False)  # it is for the whole process
+    monkeypatch.setattr(layer, "_against_torch", lambda *_: None)  # warns, where it is installed
+    code, out, _ = run(capsys, "bench", "layer", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert result["command"] == "fractal bench layer --json"
+    assert result["machine"]["cores"] >= 1
+    for kind in ("forward", "forward + backward"):
+        row = result["milliseconds"][kind]
+        assert row["ours"]["low"] <= row["ours"]["median"] <= row["ours"]["high"]
+        ratio = row["ours"]["median"] / row["limit"]["median"]
+        assert result["times_the_limit"][kind] == pytest.approx(ratio)
+        ratio = row["S5's way"]["median"] / row["ours"]["median"]
+        assert result["times_faster_than_s5s_way"][kind] == pytest.approx(ratio)
+
+
+def test_s5s_way_in_the_benchmark_is_a_plain_recurrence():
+    """The peer must compute the layer that it stands for."""
+    import jax
+    import numpy as np
+
+    from fractal.bench import layer
+
+    parameters, _ = layer._contestants(8)["S5's way"]
+    p = {name: np.asarray(value, float) for name, value in parameters.items()}
+    u = np.asarray(jax.random.normal(jax.random.key(3), (8, layer.WIDTH)), float)
+    rates = p["rate"] + 1j * p["frequency"]
+    gate = np.exp(rates * np.exp(p["log_dt"]))
+    B, C = (p[name][..., 0] + 1j * p[name][..., 1] for name in "BC")
+    x, expected = np.zeros(len(rates), complex), []
+    for now in u:
+        x = gate * x + (gate - 1) / rates * (B @ now)
+        expected.append(2 * (C @ x).real + p["D"] * now)
+    got = layer._s5(parameters, jax.numpy.asarray(u, jax.numpy.float32))
+    np.testing.assert_allclose(got, np.stack(expected), atol=1e-3)
+
+
 def test_bench_reports_ratios_the_machine_and_the_spread(capsys, monkeypatch):
     from fractal.bench import memory
 
