@@ -21,7 +21,7 @@ def model(**options):
 def same(one, two):
     assert jax.tree.structure(one) == jax.tree.structure(two)
     for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
-        assert x.dtype == y.dtype
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
         np.testing.assert_array_equal(x, y)
 
 
@@ -34,8 +34,10 @@ def same(one, two):
         lambda: SequenceModel(7, 3, 8, 1, "retrieval", tokens=False, gate="full_glu",
                               dtype="bfloat16", key=jax.random.key(0)),
         lambda: FractalSSM(5, key=jax.random.key(0)),
+        lambda: model().initial_state(),
+        lambda: SequenceModel(7, 3, np.int64(8), 1, key=jax.random.key(0)),
     ],
-    ids=["plain", "learned alpha", "fractional", "retrieval", "layer"],
+    ids=["plain", "learned alpha", "fractional", "retrieval", "layer", "state", "NumPy sizes"],
 )  # fmt: skip
 def test_a_model_comes_back_as_it_was(tmp_path, make):
     path = tmp_path / "model.safetensors"
@@ -94,6 +96,8 @@ def rewritten(path, change):
         (lambda s: s["fields"].pop("C"), "has the fields"),
         (lambda s: s["fields"].update({"C": {"tensor": "nowhere"}}), "nowhere"),
         (lambda s: s["fields"].update({"C": {"call": "exit"}}), "is not understood"),
+        (lambda s: s.update({"fields": []}), "is not a model"),
+        (lambda s: s.pop("class"), "it holds no module"),
     ],
 )
 def test_a_file_that_lies_is_refused_in_one_line(tmp_path, change, message):

@@ -1,7 +1,7 @@
 """Keeping freed memory, for programs that compute the same thing again and again.
 
 XLA takes one block for each run of a program. glibc gives blocks above 32 MB back to the kernel
-at once, so that every step of training would fault all of its pages in anew: up to half of its
+at once, so that every step of training would fault all of its pages in anew: a good part of its
 time on a CPU. It is told to keep them.
 """
 
@@ -27,4 +27,5 @@ def keep_freed_memory() -> bool:
         (_M_TRIM_THRESHOLD, _ALL),
         (_M_TOP_PAD, 2**28),
     )
-    return all(mallopt(option, value) == 1 for option, value in options)
+    accepted = [mallopt(option, value) == 1 for option, value in options]
+    return all(accepted)

@@ -1,16 +1,13 @@
 """A streaming memory of a whole history: strictly scale-invariant, O(order) a sample."""
 
 import os
-import pathlib
 from typing import SupportsIndex
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ._files import write_whole
+from ._files import read_tensors, write_tensors
 from ._power_sums import power_sums
 from .theory import Fractional, Modes, modes, recall
 from .theory._arguments import check_alpha, check_count, check_order, check_real
@@ -141,8 +138,7 @@ class OnlineMemory:
             "time": np.array([self._time]),
             "count": np.array([self.count]),
         }
-        data = safetensors.numpy.save(tensors, metadata={"format": _FORMAT})
-        write_whole(path, data)
+        write_tensors(path, tensors, {"format": _FORMAT})
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "OnlineMemory":
@@ -150,16 +146,10 @@ class OnlineMemory:
 
         The file holds its modes too, since another machine's LAPACK may round them differently.
         """
-        path = pathlib.Path(path)
         try:
-            with safetensors.safe_open(path, framework="numpy") as file:
-                written = file.metadata() or {}
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            if written.get("format") != _FORMAT:
-                raise ValueError(f"its format is {written.get('format')!r}, not {_FORMAT!r}")
-            return cls._from_tensors(tensors)
-        except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
-            message = f"{path} is not a memory written by OnlineMemory.save: {error}"
+            return cls._from_tensors(read_tensors(path, _FORMAT)[0])
+        except (KeyError, TypeError, ValueError) as error:
+            message = f"{os.fspath(path)} is not a memory written by OnlineMemory.save: {error}"
             raise ValueError(message.replace("\n", " ")) from None
 
     @classmethod

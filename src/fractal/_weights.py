@@ -8,48 +8,42 @@ import dataclasses
 import importlib
 import json
 import os
-import pathlib
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import safetensors
-import safetensors.numpy
 
-from ._files import write_whole
+from ._files import read_tensors, write_tensors
 
 _FORMAT = "fractal.model 1"
 _MODULES = ("fractal.nn", "equinox.nn")  # whose public classes a file may hold
 
 
-def save(path: str | os.PathLike, model: eqx.Module) -> None:
+def save(path: str | os.PathLike, model: Any) -> None:
     """Write a model, with all that is needed to build it again.
 
     **Arguments:**
 
     - `path`: of the file; by convention it ends in `.safetensors`.
-    - `model`: a `SequenceModel`, a `FractalSSM`, or any module made of such.
+    - `model`: a `SequenceModel`, a `FractalSSM`, any module made of such, or a state of one.
     """
     tensors: dict[str, np.ndarray] = {}
     structure = json.dumps(_encoded(model, "", tensors))
-    metadata = {"format": _FORMAT, "structure": structure}
-    write_whole(path, safetensors.numpy.save(tensors, metadata=metadata))
+    write_tensors(path, tensors, {"format": _FORMAT, "structure": structure})
 
 
 def load(path: str | os.PathLike) -> Any:
     """The model that `save` wrote. A file from a stranger cannot execute code."""
-    path = pathlib.Path(path)
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            written = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if written.get("format") != _FORMAT:
-            raise ValueError(f"its format is {written.get('format')!r}, not {_FORMAT!r}")
-        return _decoded(json.loads(written["structure"]), tensors)
-    except (safetensors.SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-        message = f"{path} is not a model that fractal.save wrote: {error}"
+        tensors, metadata = read_tensors(path, _FORMAT)
+        structure = json.loads(metadata["structure"])
+        if not (isinstance(structure, dict) and "class" in structure):
+            raise ValueError("it holds no module")
+        return _decoded(structure, tensors)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        message = f"{os.fspath(path)} is not a model that fractal.save wrote: {error}"
         raise ValueError(message.replace("\n", " ")) from None
 
 
@@ -65,7 +59,9 @@ def _encoded(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, jax.Array | np.ndarray):
-        tensors[name] = np.ascontiguousarray(value)
+        if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+            raise ValueError(f"{name} cannot be saved: it is a random key")
+        tensors[name] = np.asarray(value, order="C")
         return {"tensor": name}
     if isinstance(value, eqx.Module):
         fields = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]

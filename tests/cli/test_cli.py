@@ -227,6 +227,7 @@ def test_help_fits_a_screen_and_shows_an_example(command):
     assert len(done.stdout.splitlines()) <= 40
 
 
+@pytest.mark.slow
 def test_bench_scan_times_every_method(capsys, monkeypatch):
     from fractal.bench import scan
 

@@ -60,12 +60,14 @@ def test_streaming_equals_the_whole_sequence(pooling, clock):
         np.testing.assert_allclose(answer, expected[k], atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "last"])
+@pytest.mark.parametrize("pooling", ["mean", pytest.param("last", marks=pytest.mark.slow)])
 def test_padding_does_not_change_the_answer(pooling):
-    m = model(mixer=functools.partial(SMALL, bidirectional=True), pooling=pooling)
-    x = tokens(15)
-    padded = jnp.concatenate([x, jnp.full(9, 3)])
-    np.testing.assert_allclose(m(padded, mask=jnp.arange(24) < 15), m(x), atol=1e-5)
+    m = model(mixer=functools.partial(SMALL, bidirectional=True), pooling=pooling, tokens=False)
+    x, mask = values(15, 7), jnp.arange(24) < 15
+    padded = jnp.concatenate([x, jnp.full((9, 7), jnp.nan)])
+    np.testing.assert_allclose(m(padded, mask=mask), m(x), atol=1e-5)
+    gradient = jax.grad(lambda m: jnp.sum(m(padded, mask=mask)))(m)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 
 
 def test_next_token_logits_do_not_see_the_future():
@@ -111,7 +113,7 @@ def test_retrieval_statistics_are_taken_over_both_documents():
     np.testing.assert_allclose(statistics.mean, 0.05 * h.mean(0), atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 def test_a_model_learns_in_either_precision(dtype):
     """Does the token 3 occur? Loss falls well below chance."""
     m = model(outputs=2, width=16, dtype=dtype, dropout=0.1)
@@ -168,6 +170,9 @@ def test_models_export_for_cpu_cuda_and_tpu(clock):
             "needs a causal mixer",
         ),
         (lambda: model()(jnp.ones(5)), "x must hold tokens"),
+        (lambda: model(tokens=False)(jnp.ones((5, 3))), "x must hold 7 channels"),
+        (lambda: model()(jnp.zeros(0, int)), "at least one step"),
+        (lambda: model(dtype="float64"), "jax_enable_x64"),
         (lambda: model(task="retrieval")(tokens(3, 5)), "x must hold two sequences"),
         (lambda: model(task="retrieval").initial_state(), "it has no step"),
     ],

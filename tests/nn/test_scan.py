@@ -11,6 +11,12 @@ linear_scan = jax.jit(fractal.nn.linear_scan, static_argnames=("reverse", "metho
 
 METHODS = ("sequential", "associative", "chunked", "auto")
 LENGTHS = (1, 2, 3, 7, 1000, 16_384)
+# The rules of differentiation are the same for all methods.
+MOSTLY_CHUNKED = (
+    "chunked",
+    pytest.param("sequential", marks=pytest.mark.slow),
+    pytest.param("associative", marks=pytest.mark.slow),
+)
 
 
 def problem(length, dtype, varying, slowest=0.9999):
@@ -67,7 +73,7 @@ def unrolled(a, b, h0, reverse):
 @pytest.mark.parametrize("method", METHODS[:3])
 @pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
-@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float64, marks=pytest.mark.slow), np.complex128])
 def test_gradients_equal_autodiff_of_the_loop(method, varying, reverse, dtype):
     with jax.enable_x64(True):
         arguments = [jnp.array(x) for x in problem(37, dtype, varying)]
@@ -79,7 +85,7 @@ def test_gradients_equal_autodiff_of_the_loop(method, varying, reverse, dtype):
             np.testing.assert_allclose(got, expected, atol=1e-12 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("method", METHODS[:3])
+@pytest.mark.parametrize("method", MOSTLY_CHUNKED)
 @pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
 def test_second_derivatives_are_right_in_both_modes(method, varying):
     with jax.enable_x64(True):

@@ -65,7 +65,7 @@ def brute_force(ssm, u, dt=None, mask=None, reverse=False):
         ("normal", "uniform", "zoh"),
         ("fractional", "scale-invariant", "zoh"),
         ("published", "uniform", "bilinear"),
-        ("normal", "scale-invariant", "bilinear"),
+        pytest.param("normal", "scale-invariant", "bilinear", marks=pytest.mark.slow),
     ],
 )
 def test_outputs_equal_a_loop_of_matrix_exponentials(init, clock, discretisation):
@@ -164,7 +164,10 @@ def test_a_stretched_signal_ends_in_the_same_state_under_the_scale_invariant_clo
             assert jnp.abs(other - state).max() <= tolerance * jnp.abs(state).max()
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize(
+    "alpha",
+    [0.01, 0.9, *(pytest.param(alpha, marks=pytest.mark.slow) for alpha in (0.3, 0.6))],
+)
 def test_the_fractional_layer_recalls_as_well_as_the_best_projection_in_float32(alpha):
     """Frozen layer, linear read-out of its state, order 16, Brownian paths."""
     order, samples = 16, 2000
@@ -278,6 +281,7 @@ def test_first_and_second_derivatives_equal_autodiff_of_a_loop(clock, discretisa
                 np.testing.assert_allclose(x, y, atol=1e-9 * scale)
 
 
+@pytest.mark.slow
 def test_only_some_arguments_may_be_differentiated():
     ssm, u = layer(), jnp.stack([signal(30), signal(30, seed=2)])
     for dt in (None, jnp.linspace(0.5, 1, 30)):
@@ -291,8 +295,13 @@ def test_only_some_arguments_may_be_differentiated():
         assert np.all(np.isfinite(only))
 
 
-def test_real_modes_stay_real_in_training():
-    ssm = layer(2, 8, init="fractional", alphas=(0.3, 0.9))
+@pytest.mark.parametrize(
+    ("clock", "discretisation"), [("uniform", "zoh"), ("scale-invariant", "bilinear")]
+)
+def test_real_modes_stay_real_in_training(clock, discretisation):
+    ssm = layer(
+        2, 8, init="fractional", alphas=(0.3, 0.9), clock=clock, discretisation=discretisation
+    )
     real = np.asarray(ssm.bank.frequency) == 0
     assert real.sum() == 4
     optimiser = optax.adam(1e-2)
@@ -317,8 +326,8 @@ def test_dt_starts_in_its_range_per_mode_or_per_block():
 
     count, low, high = range_of()
     assert count == 12
-    assert (low, high) > (1e-3, 0)
-    assert high < 0.1
+    assert low >= 1e-3
+    assert high <= 0.1
     _, low, high = range_of(length=1000)
     assert low >= 2 / 1000
     assert high <= 0.5
@@ -328,6 +337,22 @@ def test_dt_starts_in_its_range_per_mode_or_per_block():
     count, low, high = range_of(init="fractional", dt_min=0.2, dt_max=0.2)
     assert count == 3
     np.testing.assert_allclose((low, high), 0.2, rtol=1e-6)
+
+
+def test_whole_numbers_are_taken_as_floating_point():
+    ssm = layer()
+    y, state = ssm(np.ones((4, 3), int))
+    np.testing.assert_array_equal(y, ssm(jnp.ones((4, 3)))[0])
+    whole, real = (ssm.step(jnp.array([1, 0, 2], dtype), state)[0] for dtype in (int, float))
+    np.testing.assert_array_equal(whole, real)
+
+
+def test_gradients_stay_finite_where_the_bilinear_gate_of_a_real_mode_is_zero():
+    ssm = layer(2, 4, alphas=(0.5,), init="published", imaginary="none", discretisation="bilinear",
+                dt_min=1, dt_max=1)  # fmt: skip
+    for dt in (None, jnp.ones(9)):
+        gradient = jax.grad(lambda ssm, dt=dt: jnp.sum(ssm(signal(9, 2), dt=dt)[0]))(ssm)
+        assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 
 
 def test_an_empty_sequence_leaves_the_state_alone():

@@ -1,6 +1,6 @@
 """The gated block: norm, sequence mixer, gate, residual (the paper's §4.5)."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from ..theory._arguments import check_choice, check_count
 from ._norms import BATCH_AXIS, NORMS, BatchNorm, LayerNorm, Statistics
 
 GATES = ("silu", "half_glu1", "half_glu2", "full_glu")
@@ -60,7 +61,7 @@ class Block(eqx.Module):
     def __init__(
         self,
         mixer: Mixer,
-        width: int,
+        width: SupportsIndex,
         gate: str = "silu",
         norm: str = "layer",
         dropout: float = 0.0,
@@ -76,10 +77,9 @@ class Block(eqx.Module):
         - `norm`: `"layer"` or `"batch"`.
         - `dropout`: probability with which a channel is left out of a sequence in training.
         """
-        if gate not in GATES:
-            raise ValueError(f"gate must be one of {', '.join(GATES)}, got {gate!r}")
-        if norm not in NORMS:
-            raise ValueError(f"norm must be one of {', '.join(NORMS)}, got {norm!r}")
+        check_choice("gate", gate, GATES)
+        check_choice("norm", norm, tuple(NORMS))
+        width = check_count("width", width, smallest=1)
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must lie in [0, 1), got {dropout!r}")
         keys = jax.random.split(key)

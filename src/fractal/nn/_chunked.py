@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ._discretise import exponents_slope, step_gates
-from ._implicit import differentiable, linear, multiply
+from ._discretise import bilinear_slope, finite, gate_and_rest
+from ._implicit import differentiable, linear, multiply, previous
 from ._parts import Parts, join, minus, plus, split, times
 
 CHUNK = 16
@@ -107,11 +107,9 @@ def average(
     - `elapsed`: the time that passes in each step. After an infinite time all is forgotten.
     """
     # Known to be a loop, this is computed once; else XLA computes it for each sequence of a batch.
-    gates = lax.map(lambda t: step_gates(method, w, t), elapsed, batch_size=_TOGETHER)
+    together = 256  # steps, whose temporaries fit into a core's cache
+    gates = lax.map(lambda t: gate_and_rest(method, w, t)[0], elapsed, batch_size=together)
     return _average(reverse, method, w, elapsed, gates, v, h0)
-
-
-_TOGETHER = 256  # steps
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
@@ -122,17 +120,18 @@ def _average(reverse, method, w, elapsed, gates, v, h0):
 
 @_average.defjvp
 def _(reverse, method, primals, tangents):
-    w, elapsed, gates, v, _ = primals
+    w, elapsed, gates, v, h0 = primals
     dw, delapsed, _, dv, dh0 = tangents
     x = _average(reverse, method, *primals)
-    # The exponent's tangent moves x_k by g_k (v_k − x_{k−1}), which is v_k − x_k: no shift in time.
-    # It is summed over time at once, since it is split into what varies with time and what not.
-    away = split(2, v - x)
-    if method != "zoh":
-        away = times(exponents_slope(w, elapsed), away)
-    finite = jnp.where(jnp.isfinite(elapsed), elapsed, 0.0)[:, None]
+    # A change of λδ moves x_k by −dg/d(λδ) (v_k − x_{k−1}). For the exponential that is v_k − x_k:
+    # no shift in time. Split into what varies with time and what does not, it is summed at once.
+    if method == "zoh":
+        away = split(2, v - x)
+    else:
+        away = times(bilinear_slope(w, elapsed), split(2, v - previous(reverse, x, h0)))
+    time = finite(elapsed)[:, None]
     moved = plus(
-        times(dw, tuple(finite * p for p in away)),
+        times(dw, tuple(time * p for p in away)),
         tuple(delapsed[:, None] * p for p in times(w, away)),
     )
     right = join(plus(minus(split(2, dv), times(gates, split(2, dv))), moved))

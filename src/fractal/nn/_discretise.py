@@ -1,7 +1,8 @@
-"""From continuous to discrete time: a step multiplies a mode by g = exp(−(decay + i·turn)).
+"""From continuous to discrete time: a step multiplies a mode by its gate g.
 
 With the input held during a step, z_k = g z_{k−1} + (1 − g)/λ · b u_k. That holds for the exact
-solution (zero-order hold, g = exp(−λδ)) and for the bilinear rule alike; only g differs.
+solution (zero-order hold, g = exp(−λδ)) and for the bilinear rule, g = (1 − λδ/2)/(1 + λδ/2),
+alike; only g differs.
 """
 
 import jax.numpy as jnp
@@ -13,45 +14,34 @@ from ._parts import Parts
 DISCRETISATIONS = ("zoh", "bilinear")
 
 
-def exponents(method: str, decay: Float[Array, "*shape"], turn: Float[Array, "*shape"]) -> Parts:
-    """Decay and turn of one step, for λδ = decay + i·turn."""
-    if method == "zoh":
-        return decay, turn
-    # −log((1 − w/2)/(1 + w/2)) for w = λδ, keeping its digits where w is small.
-    below = (1 - decay / 2) ** 2 + (turn / 2) ** 2
-    return jnp.log1p(2 * decay / below) / 2, jnp.arctan2(turn, 1 - (decay**2 + turn**2) / 4)
+def gate_and_rest(method: str, w: Parts, elapsed: Float[Array, "*shape"]) -> tuple[Parts, Parts]:
+    """g and 1 − g of a step that takes `elapsed`, for λδ = w · elapsed; in parts.
 
-
-def gates(decay: Float[Array, "*shape"], turn: Float[Array, "*shape"]) -> Parts:
-    """g, in parts."""
-    size = jnp.exp(-decay)
-    return size * jnp.cos(turn), -size * jnp.sin(turn)
-
-
-def complements(decay: Float[Array, "*shape"], turn: Float[Array, "*shape"]) -> Parts:
-    """1 − g, in parts, with all its digits where the step is short."""
-    rest = -jnp.expm1(-decay) * jnp.cos(turn) + 2 * jnp.sin(turn / 2) ** 2
-    return rest, jnp.exp(-decay) * jnp.sin(turn)
-
-
-def step_exponents(method: str, w: Parts, elapsed: Float[Array, ""]) -> Parts:
-    """Exponents of a step that takes `elapsed`, in which one unit of time would mean w.
-
-    An infinite time leaves nothing.
+    1 − g keeps its digits where the step is short. An infinite time leaves nothing: g = 0.
     """
-    ended = jnp.isinf(elapsed)
-    finite = jnp.where(ended, 0.0, elapsed)
-    decay, turn = exponents(method, w[0] * finite, w[1] * finite)
-    return jnp.where(ended, jnp.inf, decay), turn
+    ended, time = jnp.isinf(elapsed), finite(elapsed)
+    decay, turn = w[0] * time, w[1] * time
+    if method == "zoh":
+        size = jnp.exp(-decay)
+        gate = size * jnp.cos(turn), -size * jnp.sin(turn)
+        rest = -jnp.expm1(-decay) * jnp.cos(turn) + 2 * jnp.sin(turn / 2) ** 2, -gate[1]
+    else:
+        below = (1 + decay / 2) ** 2 + (turn / 2) ** 2
+        rest = (decay * (1 + decay / 2) + turn**2 / 2) / below, turn / below
+        gate = 1 - rest[0], -rest[1]
+    return (
+        (jnp.where(ended, 0.0, gate[0]), jnp.where(ended, 0.0, gate[1])),
+        (jnp.where(ended, 1.0, rest[0]), jnp.where(ended, 0.0, rest[1])),
+    )
 
 
-def step_gates(method: str, w: Parts, elapsed: Float[Array, ""]) -> Parts:
-    """The gates of a step that takes `elapsed`."""
-    return gates(*step_exponents(method, w, elapsed))
+def finite(elapsed: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The time of a step, 0 where it is infinite and nothing depends on it."""
+    return jnp.where(jnp.isinf(elapsed), 0.0, elapsed)
 
 
-def exponents_slope(w: Parts, elapsed: Float[Array, " time"]) -> Parts:
-    """How the bilinear exponent grows with w·elapsed: 1/(1 − (w·elapsed)²/4)."""
-    finite = jnp.where(jnp.isinf(elapsed), 0.0, elapsed)[:, None]
-    slope = 1 / (1 - lax.complex(w[0] * finite, w[1] * finite) ** 2 / 4)
+def bilinear_slope(w: Parts, elapsed: Float[Array, " time"]) -> Parts:
+    """How the bilinear gate falls with λδ: 1/(1 + λδ/2)², for each step."""
+    time = finite(elapsed)[:, None]
+    slope = 1 / (1 + lax.complex(w[0] * time, w[1] * time) / 2) ** 2
     return slope.real, slope.imag

@@ -58,6 +58,8 @@ class LearnedAlphaBank(eqx.Module):
         if init == "published":
             raise ValueError("learn_alpha needs init='normal' or 'fractional': the published "
                              "spectrum is the same for every alpha")  # fmt: skip
+        if max(alphas) > LARGEST_LEARNED:
+            raise ValueError(f"alphas must not exceed {LARGEST_LEARNED} for learn_alpha=True")
         x = (_log_odds(np.clip(alphas, SMALLEST_ALPHA, LARGEST_LEARNED)) - _MIDDLE) / _REACH
         # An α at either end starts a little inside, where its gradient is not zero.
         self.place = jnp.asarray(np.arctanh(np.clip(x, -0.98, 0.98)))

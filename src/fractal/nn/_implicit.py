@@ -61,13 +61,13 @@ def multiply(a: Parts, x: Array) -> Array:
 
 def carried(reverse: bool, a: Parts, x: Array, h0: Array | None = None) -> Array:
     """a_k x_{k−1} for each step."""
-    return multiply(a, _previous(reverse, x, jnp.zeros_like(x[0]) if h0 is None else h0))
+    return multiply(a, previous(reverse, x, jnp.zeros_like(x[0]) if h0 is None else h0))
 
 
 def adjoint_gates(reverse: bool, a: Parts, x: Array) -> Parts:
     """Step k reaches k + 1 through a_{k+1}: the adjoint's gates are those of the next step."""
     if _varies(a, x):
-        a = tuple(_previous(not reverse, p, jnp.zeros_like(p[0])) for p in a)
+        a = tuple(previous(not reverse, p, jnp.zeros_like(p[0])) for p in a)
     return transpose(a)
 
 
@@ -75,6 +75,6 @@ def _varies(a: Parts, x: Array) -> bool:
     return a[0].ndim == x.ndim
 
 
-def _previous(reverse: bool, x: Array, h0: Array) -> Array:
+def previous(reverse: bool, x: Array, h0: Array) -> Array:
     """The state before each step."""
     return jnp.concatenate([x[1:], h0[None]] if reverse else [h0[None], x[:-1]])

@@ -1,15 +1,15 @@
 """The sequence model: encoder, blocks, pooling, head."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ..theory._arguments import check_count
+from ..theory._arguments import check_choice, check_count
 from ._block import Block, Mixer, dense
 from ._norms import BATCH_AXIS, BatchNorm, Statistics
 from ._ssm import FractalSSM
@@ -70,10 +70,10 @@ class SequenceModel(eqx.Module):
 
     def __init__(
         self,
-        inputs: int,
-        outputs: int,
-        width: int = 128,
-        depth: int = 4,
+        inputs: SupportsIndex,
+        outputs: SupportsIndex,
+        width: SupportsIndex = 128,
+        depth: SupportsIndex = 4,
         task: str = "classification",
         tokens: bool = True,
         pooling: str | None = None,
@@ -102,18 +102,19 @@ class SequenceModel(eqx.Module):
         - `mixer`: called as `mixer(width, key=key)` for each block; options of `FractalSSM` are
           set by `functools.partial(FractalSSM, order=32, clock="scale-invariant")`.
         """
-        for name, value in (("inputs", inputs), ("outputs", outputs), ("width", width)):
-            check_count(name, value, smallest=1)
-        check_count("depth", depth, smallest=0)
+        inputs = check_count("inputs", inputs, smallest=1)
+        outputs = check_count("outputs", outputs, smallest=1)
+        width = check_count("width", width, smallest=1)
+        depth = check_count("depth", depth, smallest=0)
         pooling = ("none" if task == "next-token" else "mean") if pooling is None else pooling
-        for name, value, allowed in (
-            ("task", task, TASKS), ("pooling", pooling, POOLINGS), ("dtype", dtype, DTYPES),
-        ):  # fmt: skip
-            if value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
-        if (task, pooling) in (("next-token", "mean"), ("next-token", "last")):
+        check_choice("task", task, TASKS)
+        check_choice("pooling", pooling, POOLINGS)
+        check_choice("dtype", dtype, DTYPES)
+        if dtype == "float64" and not jax.config.read("jax_enable_x64"):
+            raise ValueError("dtype='float64' needs jax.config.update('jax_enable_x64', True)")
+        if task == "next-token" and pooling != "none":
             raise ValueError(f"pooling must be 'none' for task='next-token', got {pooling!r}")
-        if (task, pooling) == ("retrieval", "none"):
+        if task == "retrieval" and pooling == "none":
             raise ValueError("pooling must be 'mean' or 'last' for task='retrieval', got 'none'")
         keys = jax.random.split(key, 2 * depth + 2)
         encoder = eqx.nn.Embedding if tokens else eqx.nn.Linear
@@ -132,25 +133,25 @@ class SequenceModel(eqx.Module):
 
     def __call__(
         self,
-        x: Shaped[Array, "..."],
+        x: ArrayLike,
         dt: ArrayLike | None = None,
-        mask: Bool[Array, "..."] | None = None,
+        mask: ArrayLike | None = None,
     ) -> Float[Array, "..."]:
         """The answer for one sequence: (outputs,), or (time, outputs) without pooling.
 
         **Arguments:**
 
         - `x`: tokens (time,) or values (time, inputs); for retrieval two of them, stacked.
-        - `dt`: how long samples last: one number, or one for each step.
+        - `dt`: how long samples last: one number, or one for each step (of each sequence).
         - `mask`: False where there is padding; of x's shape without channels.
         """
         return self._answer(x, dt, mask, None)[0]
 
     def training(
         self,
-        x: Shaped[Array, "..."],
+        x: ArrayLike,
         dt: ArrayLike | None = None,
-        mask: Bool[Array, "..."] | None = None,
+        mask: ArrayLike | None = None,
         *,
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, "..."], tuple[Statistics | None, ...]]:
@@ -179,10 +180,10 @@ class SequenceModel(eqx.Module):
         return ModelState(mixers, jnp.zeros_like(weight[0]), jnp.zeros((), weight.dtype))
 
     def step(
-        self, x: Shaped[Array, "..."], state: ModelState, dt: ArrayLike | None = None
+        self, x: ArrayLike, state: ModelState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " outputs"], ModelState]:
         """The answer for the sequence up to and including the token or sample x."""
-        h = self._encoded(x)
+        h = self._encoded(jnp.asarray(x), 0)
         mixers = []
         for block, before in zip(self.blocks, state.mixers, strict=True):
             h, after = block.step(h, before, dt)
@@ -192,6 +193,7 @@ class SequenceModel(eqx.Module):
         return self._headed(pooled), ModelState(tuple(mixers), total, steps)
 
     def _answer(self, x, dt, mask, key):
+        x, mask = jnp.asarray(x), None if mask is None else jnp.asarray(mask, bool)
         if not isinstance(self.head, RetrievalHead):
             pooled, statistics = self._pooled(x, dt, mask, key)
             return self._headed(pooled), statistics
@@ -199,15 +201,18 @@ class SequenceModel(eqx.Module):
             raise ValueError(f"x must hold two sequences for task='retrieval', got {len(x)}")
         keys = None if key is None else jax.random.split(key)
         (one, two), statistics = jax.vmap(
-            lambda x, mask, key: self._pooled(x, dt, mask, key, (BATCH_AXIS, _PAIR_AXIS)),
+            lambda x, dt, mask, key: self._pooled(x, dt, mask, key, (BATCH_AXIS, _PAIR_AXIS)),
+            in_axes=(0, 0 if dt is not None and jnp.ndim(dt) == 2 else None, 0, 0),
             out_axes=(0, None),
             axis_name=_PAIR_AXIS,
-        )(x, mask, keys)
+        )(x, dt, mask, keys)
         return self.head(one, two), statistics
 
     def _pooled(self, x, dt, mask, key, axes=(BATCH_AXIS,)):
         """What the head sees of one sequence, and the running averages."""
-        h = self._encoded(x)
+        if mask is not None:  # what stands in the padding, even NaN, must not come in by any way
+            x = jnp.where(jnp.expand_dims(mask, tuple(range(1, x.ndim))), x, 0)
+        h = self._encoded(x, 1)
         statistics = []
         for i, block in enumerate(self.blocks):
             if key is None:
@@ -217,11 +222,15 @@ class SequenceModel(eqx.Module):
             statistics.append(new)
         return _pool(self.pooling, h, mask), tuple(statistics)
 
-    def _encoded(self, x):
+    def _encoded(self, x, axes):
+        """Tokens or values, with `axes` axes before the channels."""
         if isinstance(self.encoder, eqx.nn.Embedding):
-            if not jnp.issubdtype(x.dtype, jnp.integer):
-                raise ValueError(f"x must hold tokens, whole numbers, got {x.dtype}")
+            if x.ndim != axes or not jnp.issubdtype(x.dtype, jnp.integer):
+                raise ValueError(f"x must hold tokens, whole numbers, got {x.dtype}{list(x.shape)}")
             return self.encoder.weight[x].astype(self.dtype)
+        inputs = self.encoder.weight.shape[1]
+        if x.ndim != axes + 1 or x.shape[-1] != inputs:
+            raise ValueError(f"x must hold {inputs} channels in its last axis, got {list(x.shape)}")
         return dense(self.encoder, x.astype(self.dtype))
 
     def _headed(self, pooled):
@@ -240,6 +249,8 @@ def _pool(
 ) -> Float[Array, "*time width"]:
     if pooling == "none":
         return h
+    if len(h) == 0:
+        raise ValueError("x must hold at least one step to be pooled")
     if pooling == "last":
         return h[-1] if mask is None else h[len(h) - 1 - jnp.argmax(mask[::-1])]
     wide = h.astype(jnp.promote_types(h.dtype, jnp.float32))

@@ -64,12 +64,10 @@ class BatchNorm(eqx.Module):
     ) -> tuple[Float[Array, "time width"], Statistics]:
         """The sequence normalised by its batch, and the running averages that follow from it."""
         wide = x.astype(self.weight.dtype)
-        counted = (
-            jnp.ones((len(x), 1), wide.dtype) if mask is None else mask[:, None].astype(wide.dtype)
-        )
-        count = jnp.maximum(lax.psum(counted.sum(), axes), 1.0)
-        mean = lax.psum((wide * counted).sum(axis=0), axes) / count
-        variance = lax.psum(((wide - mean) ** 2 * counted).sum(axis=0), axes) / count
+        counted = jnp.ones((len(x), 1), bool) if mask is None else mask[:, None]
+        count = jnp.maximum(lax.psum(counted.sum(), axes), 1)
+        mean = lax.psum(wide.sum(axis=0, where=counted), axes) / count
+        variance = lax.psum(((wide - mean) ** 2).sum(axis=0, where=counted), axes) / count
         now = lax.stop_gradient(Statistics(mean, variance))
         running = Statistics(
             *(

@@ -6,6 +6,7 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Inexact
 
+from ..theory._arguments import check_choice
 from ._chunked import scan
 from ._implicit import differentiable
 from ._parts import Parts, from_halves, to_halves
@@ -44,8 +45,7 @@ def linear_scan(
     h0 = jnp.zeros(b.shape[1:], b.dtype) if h0 is None else jnp.asarray(h0)
     if h0.shape != b.shape[1:]:
         raise ValueError(f"h0 must have shape {b.shape[1:]}, got {h0.shape}")
-    if method not in ("auto", *_METHODS):
-        raise ValueError(f"method must be one of auto, {', '.join(_METHODS)}, got {method!r}")
+    check_choice("method", method, ("auto", *_METHODS))
     dtype = jnp.result_type(a, b, h0)
     if not jnp.issubdtype(dtype, jnp.inexact):
         raise ValueError(f"a, b and h0 must be real or complex floating point, got {dtype}")

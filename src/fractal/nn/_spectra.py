@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Complex, Float
 
 from .. import theory
-from ..theory._arguments import check_alpha, check_order
+from ..theory._arguments import check_alpha, check_choice, check_order
 from ..theory._basis import norms
 from ..theory._modes import LARGEST_ALPHA
 from ..theory._operators import fractional_pair
@@ -40,8 +40,7 @@ def spectrum(
       `"lin"` (the default), `"inv"` or `"none"`.
     """
     order = check_order(order)
-    if init not in INITS:
-        raise ValueError(f"init must be one of {', '.join(INITS)}, got {init!r}")
+    check_choice("init", init, INITS)
     if imaginary is not None and init != "published":
         raise ValueError(f"imaginary is for init='published' only, got init={init!r}")
     if init == "published":
@@ -72,8 +71,7 @@ def _fractional(alpha: float, order: int) -> Spectrum:
 
 def _published(alpha: float, order: int, imaginary: str) -> Spectrum:
     """The paper's eigenvalues 1 … N with an imaginary part from S4D, and V⁻¹B exactly."""
-    if imaginary not in IMAGINARY:
-        raise ValueError(f"imaginary must be one of {', '.join(IMAGINARY)}, got {imaginary!r}")
+    check_choice("imaginary", imaginary, IMAGINARY)
     spec = theory.published_spectrum(alpha, order)
     if spec.condition > 1 / np.finfo(np.float32).eps:
         raise ValueError(

@@ -1,6 +1,7 @@
 """Checks of arguments: one line that names the argument, what it was, and the allowed range."""
 
 import operator
+from collections.abc import Sequence
 from typing import SupportsIndex
 
 import numpy as np
@@ -19,6 +20,12 @@ def check_alpha(alpha: float, largest: float | None = None) -> float:
     if not inside:
         raise ValueError(f"alpha must lie in {allowed}, got {alpha!r}")
     return value
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    """One of a few words."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
 
 def check_order(order: SupportsIndex) -> int:
