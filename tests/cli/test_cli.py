@@ -268,6 +268,7 @@ def test_bench_layer_compares_with_the_limit_and_s5(capsys, monkeypatch):
         assert result["times_faster_than_s5s_way"][kind] == pytest.approx(ratio)
 
 
+@pytest.mark.slow
 def test_s5s_way_in_the_benchmark_is_a_plain_recurrence():
     """The peer must compute the layer that it stands for."""
     import jax

@@ -243,7 +243,7 @@ def unrolled(ssm, u, dt, modes, time):
         ("uniform", "bilinear", False),
         ("uniform", "zoh", True),
         ("scale-invariant", "zoh", False),
-        ("scale-invariant", "bilinear", True),
+        pytest.param("scale-invariant", "bilinear", True, marks=pytest.mark.slow),
     ],
 )
 def test_first_and_second_derivatives_equal_autodiff_of_a_loop(clock, discretisation, irregular):
