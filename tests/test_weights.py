@@ -10,6 +10,7 @@ import pytest
 import safetensors.numpy
 
 import fractal
+from fractal._files import read_tensors, write_tensors
 from fractal.nn import FractalSSM, SequenceModel
 
 
@@ -78,13 +79,10 @@ class Stranger(eqx.Module):
 
 
 def rewritten(path, change):
-    tensors, structure = {}, None
-    with safetensors.safe_open(path, framework="numpy") as file:
-        structure = json.loads(file.metadata()["structure"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    tensors, metadata = read_tensors(path, "fractal.model 1")
+    structure = json.loads(metadata["structure"])
     change(structure)
-    metadata = {"format": "fractal.model 1", "structure": json.dumps(structure)}
-    safetensors.numpy.save_file(tensors, path, metadata)
+    write_tensors(path, tensors, metadata | {"structure": json.dumps(structure)})
 
 
 @pytest.mark.parametrize(
@@ -117,6 +115,8 @@ def test_files_of_other_kinds_are_refused(tmp_path):
     fractal.OnlineMemory(0.5, 4).save(path)
     with pytest.raises(ValueError, match="its format is"):
         fractal.load(path)
+    with pytest.raises(ValueError, match="it is a folder"):
+        fractal.load(tmp_path)
     with pytest.raises(FileNotFoundError):
         fractal.load(tmp_path / "missing")
 

@@ -26,10 +26,13 @@ def read_tensors(
     path: str | os.PathLike, expected: str
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Tensors and metadata of a file of the format `expected`; ValueError for any other file."""
+    path = pathlib.Path(path)
+    if path.is_dir():
+        raise ValueError("it is a folder")
     try:
-        with safetensors.safe_open(pathlib.Path(path), framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        with safetensors.safe_open(path, framework="numpy") as file:
+            metadata, names = file.metadata() or {}, file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
     except safetensors.SafetensorError as error:
         raise ValueError(str(error)) from None
     if metadata.get("format") != expected:

@@ -19,7 +19,6 @@ from .timing import Timing, interleaved, machine
 
 BATCH, LENGTH, WIDTH, MODES, LONG = 4, 2048, 128, 128, 16_384
 ROUNDS, _PAUSE = 21, 0.05
-_KEY = jax.random.key(0)
 
 Forward = Callable[[Any, Array], Array]
 
@@ -55,7 +54,7 @@ def bench_layer() -> dict:
             "rounds": ROUNDS,
         },
         "milliseconds": {
-            kind: {name: _milliseconds(timing) for name, timing in row.items()}
+            kind: {name: timing.scaled(1e3) for name, timing in row.items()}
             for kind, row in {
                 **measured,
                 **{f"{kind}, beside torch": row for kind, row in (against_torch or {}).items()},
@@ -85,10 +84,10 @@ def bench_layer() -> dict:
 
 def _contestants(length: int) -> dict[str, tuple[dict | FractalSSM, Forward]]:
     def ours(dt=None, **options):
-        ssm = FractalSSM(WIDTH, 2 * MODES // 8, key=_KEY, **options)
+        ssm = FractalSSM(WIDTH, 2 * MODES // 8, key=jax.random.key(0), **options)
         return ssm, jax.vmap(lambda ssm, u: ssm(u, dt=dt)[0], in_axes=(None, 0))
 
-    keys = jax.random.split(_KEY, 6)
+    keys = jax.random.split(jax.random.key(0), 5)
     products = {
         "B": jax.random.normal(keys[0], (2 * MODES, WIDTH)) / WIDTH**0.5,
         "C": jax.random.normal(keys[1], (WIDTH, 2 * MODES)) / MODES**0.5,
@@ -132,7 +131,7 @@ def _s5(p: dict, u: Array) -> Array:
 
 
 def _signals(length: int) -> tuple[Array, Array]:
-    one, two = jax.random.split(_KEY)
+    one, two = jax.random.split(jax.random.key(1))
     return (
         jax.random.normal(one, (BATCH, length, WIDTH)),
         jax.random.normal(two, (BATCH, length, WIDTH)),
@@ -209,10 +208,6 @@ def _against_torch(
         }
         timings[kind] = interleaved(contestants, ROUNDS, _PAUSE)
     return timings
-
-
-def _milliseconds(timing: Timing) -> dict[str, float]:
-    return {name: getattr(timing, name) * 1e3 for name in ("median", "low", "high")}
 
 
 def _ratios(measured: dict, above, below) -> dict[str, float]:

@@ -39,11 +39,7 @@ def bench_memory() -> dict:
         )
     timings = interleaved({name: call for name, (_, call) in contestants.items()})
     per_sample = {
-        name: {
-            quantile: getattr(timings[name], quantile) / samples * 1e6
-            for quantile in ("median", "low", "high")
-        }
-        for name, (samples, _) in contestants.items()
+        name: timings[name].scaled(1e6 / samples) for name, (samples, _) in contestants.items()
     }
     ours = per_sample["block"]["median"]
     return {

@@ -26,11 +26,7 @@ def bench_scan() -> dict:
             }
             timings = interleaved(calls)
             measured[f"{kind}, {batch} × {modes} modes, L = {length}"] = {
-                method: {
-                    quantile: getattr(timing, quantile) * 1e3
-                    for quantile in ("median", "low", "high")
-                }
-                for method, timing in timings.items()
+                method: timing.scaled(1e3) for method, timing in timings.items()
             }
     return {
         "command": "fractal bench scan --json",

@@ -17,6 +17,10 @@ class Timing:
     low: float
     high: float
 
+    def scaled(self, factor: float) -> dict[str, float]:
+        """For a table, in another unit."""
+        return {name: value * factor for name, value in dataclasses.asdict(self).items()}
+
 
 def interleaved(
     contestants: Mapping[str, Callable[[], object]], rounds: int = 9, pause: float = 0.0
