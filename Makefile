@@ -13,7 +13,7 @@ test: $(READY)
 	$(BIN)/pytest -n auto -q
 
 test-slow: $(READY)
-	$(BIN)/pytest -n auto -q -m slow
+	XLA_FLAGS= $(BIN)/pytest -n auto -q -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check .

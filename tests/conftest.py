@@ -1,8 +1,16 @@
 """Settings and fixtures for all tests."""
 
+import os
+
 import hypothesis
 import numpy as np
 import pytest
+
+# The tests spend their time on compilation; without LLVM's costly passes it takes half of it.
+# `make test-slow` compiles as users do.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 
 hypothesis.settings.register_profile("fractal", deadline=None, derandomize=True, max_examples=40)
 hypothesis.settings.load_profile("fractal")

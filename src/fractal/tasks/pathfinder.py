@@ -1,0 +1,220 @@
+"""Pathfinder and Path-X: do two discs lie on one contour? (two classes)
+
+Pictures in the official layout: `pathfinder<size>/<level>/imgs/<batch>/sample_<k>.png`, and for
+each batch a text `metadata/<batch>.npy` with a line for each picture.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import io
+import itertools
+import pathlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image
+
+from .._progress import progress
+from ._errors import DataError
+from ._folders import cache_folder, listing_hash, reading, require_free, short_hash, staged
+from ._images import grey, levels, read_image
+from ._layout import find
+from ._parallel import ordered
+from ._request import Request
+from ._sequences import Built, Examples, prepared
+from ._snakes import Geometry, draw, geometry
+from ._tables import Line, read_words, shown
+from ._task import Split, Splits, Task, check_own_validation, portions
+
+HARD = "curv_contour_length_14"
+_BATCH = 1000  # pictures of a folder, as in the official release
+_EMPTY = ("pathfinder32", "curv_baseline", "imgs/0", "sample_172.png")  # in the official release
+_COLUMNS, _LABEL = 11, 3
+_NUMPY = b"\x93NUMPY"
+_CHUNK = 20  # pictures that a worker draws at a time
+_LEVELS = levels(mean=0.5, deviation=0.5)
+_SHARES = (0.8, 0.1, 0.1)  # of training, validation, test
+
+
+class Size(NamedTuple):
+    """Which pictures: pixels of a side, level of difficulty, and how many are generated."""
+
+    resolution: int
+    level: str
+    examples: int
+
+
+PATHFINDER = {"paper": Size(32, HARD, 200_000), "mini": Size(32, "curv_baseline", 6_000)}
+PATHX = {"paper": Size(128, HARD, 200_000), "mini": Size(64, "curv_baseline", 2_000)}
+
+
+def generate(out: pathlib.Path, size: Size, seed: int, workers: int) -> pathlib.Path:
+    """Write `out`/pathfinder<size>/<level>, new, and say where that is; the labels are balanced."""
+    target = out / f"pathfinder{size.resolution}" / size.level
+    require_free(target)
+    if size.examples < 10:
+        raise DataError(
+            f"--count {size.examples}: at least 10 pictures are needed for three splits"
+        )
+    shape = geometry(size.resolution, size.level)
+    labels = np.random.default_rng(seed).permutation(np.arange(size.examples) % 2).tolist()
+    numbered = list(enumerate(labels))
+    chunks = [numbered[i : i + _CHUNK] for i in range(0, size.examples, _CHUNK)]
+    chunked = ordered(functools.partial(_drawn, shape, seed), chunks, workers)
+    drawn = progress(itertools.chain.from_iterable(chunked), f"drawing {target}", size.examples)
+    with contextlib.closing(chunked), staged(target) as folder:
+        (folder / "metadata").mkdir()
+        for batch, pictures in enumerate(_batched(drawn, _BATCH)):
+            _write_batch(folder, batch, shape, pictures)
+    return target
+
+
+class _Picture(NamedTuple):
+    png: bytes
+    label: int
+    margin: int
+
+
+def _drawn(shape: Geometry, seed: int, numbered: list[tuple[int, int]]) -> list[_Picture]:
+    """Some pictures by number and label; each has a random stream of its own."""
+    pictures = []
+    for number, label in numbered:
+        drawing = draw(shape, label, np.random.default_rng([seed, number]))
+        png = io.BytesIO()
+        Image.fromarray(drawing.image).save(png, "PNG")
+        pictures.append(_Picture(png.getvalue(), label, drawing.margin))
+    return pictures
+
+
+def _batched(pictures: Iterator[_Picture], size: int) -> Iterator[list[_Picture]]:
+    while batch := list(itertools.islice(pictures, size)):
+        yield batch
+
+
+def _write_batch(
+    folder: pathlib.Path, batch: int, shape: Geometry, pictures: list[_Picture]
+) -> None:
+    subpath = f"imgs/{batch}"
+    (folder / subpath).mkdir(parents=True)
+    lines = []
+    for number, picture in enumerate(pictures):
+        name = f"sample_{number}.png"
+        (folder / subpath / name).write_bytes(picture.png)
+        lines.append(
+            f"{subpath} {name} {number} {picture.label} {shape.continuity} "
+            f"{shape.contour_length} {shape.distractor_length} {shape.paddle_length} "
+            f"{shape.thickness} {picture.margin} 1\n"
+        )
+    (folder / "metadata" / f"{batch}.npy").write_text("".join(lines), encoding="utf-8")
+
+
+def load(request: Request) -> Task:
+    """32 × 32 pixels in [−1, 1], row by row."""
+    return _load("pathfinder", PATHFINDER[request.preset], request)
+
+
+def load_pathx(request: Request) -> Task:
+    """128 × 128 pixels in [−1, 1], row by row; `mini` has 64 × 64."""
+    return _load("pathx", PATHX[request.preset], request)
+
+
+def _load(name: str, size: Size, request: Request) -> Task:
+    check_own_validation(request.validation)
+    folder = _located(name, size, request)
+    pictures = read_metadata(folder)
+    arrays = prepared(
+        name,
+        {
+            "source": listing_hash(path for path, _ in pictures),
+            "labels": short_hash(labels=[label for _, label in pictures]),
+        },
+        lambda: Built((), {"all": _examples(pictures, size.resolution)}),
+    )
+    splits = [Split(arrays.parts["all"], rows) for rows in portions(len(pictures), _SHARES)]
+    return Task(
+        name=name,
+        kind="classification",
+        length=size.resolution**2,
+        inputs=1,
+        outputs=2,
+        levels=_LEVELS,
+        splits=Splits(*splits),
+    )
+
+
+def _located(name: str, size: Size, request: Request) -> pathlib.Path:
+    place = f"pathfinder{size.resolution}/{size.level}"
+    if request.data is not None:
+        advice = f"make it with `fractal data {name} --out DIR`, or unpack the LRA release"
+        return find(request.data, (place, ""), "metadata", advice)
+    if request.preset == "paper":
+        raise DataError(
+            f"{place} is not there: make it with `fractal data {name} --out DIR`, or unpack the "
+            "LRA release, then give --data DIR"
+        )
+    made = short_hash(shape=dataclasses.asdict(geometry(size.resolution, size.level)), size=size)
+    out = cache_folder() / "generated" / f"{name}-mini-{made}"
+    if not (out / place).is_dir():
+        generate(out, size, seed=0, workers=request.workers)
+    return out / place
+
+
+def read_pictures(
+    folder: pathlib.Path, resolution: int, count: int
+) -> tuple[UInt8[np.ndarray, "count rows columns"], list[int]]:
+    """The first pictures of a level, and their labels."""
+    pictures = read_metadata(folder)[:count]
+    images = [grey(read_image(path, resolution, resolution)) for path, _ in pictures]
+    return np.stack(images), [label for _, label in pictures]
+
+
+def read_metadata(folder: pathlib.Path) -> list[tuple[pathlib.Path, int]]:
+    """All pictures of a level with their labels, by batch and line."""
+    batches = sorted((folder / "metadata").glob("*.npy"), key=_number)
+    if not batches:
+        raise DataError(f"{folder / 'metadata'} holds no .npy files")
+    return [picture for path in batches for picture in _pictures(folder, path)]
+
+
+def _number(path: pathlib.Path) -> int:
+    if not (path.stem.isascii() and path.stem.isdigit()):
+        raise DataError(f"{path}: the name must be a number")
+    return int(path.stem)
+
+
+def _pictures(folder: pathlib.Path, metadata: pathlib.Path) -> Iterator[tuple[pathlib.Path, int]]:
+    for line in _metadata_lines(metadata):
+        if len(line.fields) < _LABEL + 1:
+            raise line.wrong(f"{_COLUMNS} columns expected, {len(line.fields)} found")
+        subpath, name = line.fields[:2]
+        inside = pathlib.PurePosixPath(subpath, name)
+        if inside.is_absolute() or ".." in inside.parts or "\0" in str(inside):
+            raise line.wrong(f"{shown(str(inside))} leads out of the folder")
+        label = line.label(line.fields[_LABEL], 2)
+        if (*folder.parts[-2:], subpath, name) != _EMPTY:
+            yield folder / subpath / name, label
+
+
+def _metadata_lines(path: pathlib.Path) -> Iterator[Line]:
+    """Plain text in spite of its name; a true NumPy file is taken as well."""
+    with reading(path), path.open("rb") as file:
+        is_array = file.read(len(_NUMPY)) == _NUMPY
+    if not is_array:
+        yield from read_words(path)
+        return
+    try:
+        rows = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError):
+        raise DataError(f"{path} is a damaged NumPy file, or one of Python objects") from None
+    if rows.ndim != 2 or rows.dtype.kind not in "US":
+        raise DataError(f"{path} must hold a table of texts")
+    for number, row in enumerate(rows.astype(str).tolist(), 1):
+        yield Line(path, number, row)
+
+
+def _examples(pictures: list[tuple[pathlib.Path, int]], resolution: int) -> Examples:
+    for path, label in progress(pictures, "reading pictures", len(pictures)):
+        yield (grey(read_image(path, resolution, resolution)).reshape(-1),), label

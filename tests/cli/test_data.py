@@ -1,0 +1,112 @@
+import json
+
+import pytest
+from PIL import Image
+
+from fractal.cli import main
+from fractal.tasks import smnist
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRACTAL_DATA", str(tmp_path / "cache"))
+
+
+def test_listops_is_written_where_it_says(capsys, tmp_path):
+    command = ("data", "listops", "--out", tmp_path, "--preset", "mini", "--count", 100)
+    code, out, _ = run(capsys, *command, "--workers", 1)
+    assert code == 0
+    assert out.strip() == str(tmp_path / "listops-1000")
+    assert len((tmp_path / "listops-1000" / "basic_test.tsv").read_text().splitlines()) == 3
+    code, _, err = run(capsys, *command)
+    assert code == 2
+    assert "already there" in err
+
+
+@pytest.mark.parametrize(("name", "size"), [("pathfinder", 32), ("pathx", 128)])
+def test_pictures_are_drawn_with_a_contact_sheet(capsys, tmp_path, name, size):
+    sheet = tmp_path / "sheet.png"
+    code, out, err = run(
+        capsys, "data", name, "--out", tmp_path, "--count", 10, "--workers", 1, "--preview", sheet
+    )
+    assert code == 0
+    assert out.strip() == str(tmp_path / f"pathfinder{size}" / "curv_contour_length_14")
+    assert f"drew {sheet}" in err
+    with Image.open(sheet) as image:
+        assert image.width > 800
+
+
+def test_the_stand_in_for_retrieval_is_written_where_it_says(capsys, tmp_path):
+    code, out, _ = run(capsys, "data", "retrieval", "--out", tmp_path, "--count", 20)
+    assert code == 0
+    assert len(list((tmp_path / "tsv_data").iterdir())) == 3
+    assert out.strip() == str(tmp_path / "tsv_data")
+
+
+def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
+    folder = tmp_path / "fetched"
+
+    def fetch(source):
+        assert source == "registry"
+        return folder
+
+    monkeypatch.setattr(type(smnist.SOURCES), "fetch", lambda self, source: fetch(source))
+    code, _, err = run(capsys, "data", "smnist")
+    assert code == 2
+    assert "is not a folder" in err
+    folder.mkdir()
+    for part, count in (("train", 20), ("t10k", 5)):
+        images = bytes([0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 28, 0, 0, 0, 28]) + bytes(count * 784)
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(images)
+        labels = bytes([0, 0, 8, 1, 0, 0, 0, count]) + bytes(count)
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(labels)
+    code, out, _ = run(capsys, "data", "smnist", "--json")
+    assert code == 0
+    assert json.loads(out)["examples"] == {"train": 18, "validation": 2, "test": 5}
+    assert "18 train, 2 validation, 5 test, length 784" in run(capsys, "data", "smnist")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("data",), "listops"),
+        (("data", "listopps", "--out", "x"), "listopps"),
+        (("data", "listops"), "--out"),
+        (("data", "listops", "--out", "x", "--count", "7"), "at least 50"),
+        (("data", "listops", "--out", "x", "--workers", "0"), "--workers must be at least 1"),
+        (("data", "listops", "--out", "x", "--seed", "-1"), "--seed must not be negative"),
+        (("data", "pathfinder", "--out", "x", "--count", "-5"), "at least 10"),
+        (("data", "pathfinder", "--out", "x", "--size", "33"), "33"),
+        (("data", "pathfinder", "--out", "x", "--preview", "x.txt"), "must end in .png"),
+        (("data", "pathfinder", "--out", "x", "--seed", "-1"), "--seed must not be negative"),
+        (("data", "image", "--out", "x"), "--out"),
+        (("data", "text", "--source", "ftp"), "ftp"),
+        (("data", "retrieval", "--out", "x", "--count", "3"), "at least 10"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_writes_nothing(
+    capsys, tmp_path, monkeypatch, arguments, complaint
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert complaint in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "task", ["listops", "pathfinder", "pathx", "retrieval", "image", "text", "smnist"]
+)
+def test_help_fits_a_screen_and_shows_an_example(capsys, task):
+    with pytest.raises(SystemExit):
+        main(["data", task, "--help"])
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) <= 50
+    assert "Example: fractal data" in out
