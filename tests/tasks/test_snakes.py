@@ -1,0 +1,350 @@
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+from scipy import ndimage
+
+from fractal.tasks._ground import Ground
+from fractal.tasks._paddles import marker, move, paddles, stroke, turns
+from fractal.tasks._snakes import LEVELS, draw, geometry
+
+RESOLUTIONS = (32, 64, 128, 256)
+EASY, MEDIUM, HARD = LEVELS
+STYLES = [
+    geometry(resolution, HARD).style(margin)
+    for resolution in RESOLUTIONS
+    for margin in geometry(resolution, HARD).margins
+]
+# The middle level stands for the hard one where that takes a thousand attempts a picture.
+SAMPLES = [(32, HARD, 12), (64, MEDIUM, 6), (128, MEDIUM, 8), (256, HARD, 4)]
+samples = pytest.mark.parametrize(("resolution", "level", "count"), SAMPLES)
+
+
+@functools.cache
+def drawings(resolution, level, count):
+    rng = np.random.default_rng(resolution)
+    return [draw(geometry(resolution, level), k % 2, rng) for k in range(count)]
+
+
+def disc(radius):
+    return np.hypot(*np.mgrid[-radius : radius + 1, -radius : radius + 1]) <= radius
+
+
+def slow_stroke(style, tip):
+    """Ink and mask of a line, on their own patch, with SciPy's dilation."""
+    side = 2 * style.half + 1
+    fine = (side - 1) * style.antialias + 1
+    centre = fine // 2
+    line = Image.new("1", (fine, fine))
+    ends = [centre, centre, centre + tip[1], centre + tip[0]]
+    ImageDraw.Draw(line).line(ends, 1, int(style.thickness * style.antialias))
+    wide = ndimage.binary_dilation(np.array(line), disc(style.margin * style.antialias))
+    return [
+        np.array(Image.fromarray(np.uint8(255) * layer).resize((side, side), Image.LANCZOS))
+        for layer in (np.array(line), wide)
+    ]
+
+
+def slow_mask(style, anchor, end):
+    """A paddle's mask in the window, from 0 to 1."""
+    tip = np.rint((end - anchor) * style.antialias).astype(int)
+    mask = slow_stroke(style, tuple(tip.tolist()))[1] / 255
+    rows, columns = (a - style.half + np.arange(len(mask)) for a in anchor.astype(int))
+    inside = [(axis >= 0) & (axis < style.window) for axis in (rows, columns)]
+    window = np.zeros((style.window, style.window))
+    window[np.ix_(rows[inside[0]], columns[inside[1]])] = mask[np.ix_(*inside)]
+    return window
+
+
+def paddle_masks(drawing, style):
+    """Of each target snake the paddles' masks; all but the first are drawn from the far end."""
+    return [
+        [slow_mask(style, *(ends if k == 0 else ends[::-1])) for k, ends in enumerate(contour)]
+        for contour in drawing.contours
+    ]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("resolution", RESOLUTIONS)
+def test_every_level_and_resolution_draws_as_many_paddles_as_it_says(resolution, level):
+    measures = geometry(resolution, level)
+    drawing = draw(measures, 1, np.random.default_rng(1))
+    assert drawing.image.shape == (resolution, resolution)
+    assert drawing.image.dtype == np.uint8
+    assert drawing.margin in measures.margins
+    assert [c.shape for c in drawing.contours] == [(LEVELS[level], 2, 2)] * 2
+    assert 1 <= drawing.distractors <= measures.distractors
+    assert measures.distractor_length == {6: 2, 9: 3, 14: 4}[LEVELS[level]]
+
+
+@samples
+def test_marked_ends_belong_to_one_contour_if_and_only_if_the_label_is_one(
+    resolution, level, count
+):
+    for drawing in drawings(resolution, level, count):
+        origins = [np.array_equal(drawing.markers[0], c[0, 0]) for c in drawing.contours]
+        ends = [np.array_equal(drawing.markers[1], c[-1, 1]) for c in drawing.contours]
+        assert sum(origins) == sum(ends) == 1
+        assert (origins == ends) == bool(drawing.label)
+    assert {d.label for d in drawings(resolution, level, count)} == {0, 1}
+
+
+def test_distance_between_the_markers_does_not_give_the_label_away():
+    rng = np.random.default_rng(2)
+    apart = np.empty((2, 150))
+    for label, k in itertools.product((0, 1), range(apart.shape[1])):
+        apart[label, k] = math.dist(*draw(geometry(32, EASY), label, rng).markers)
+    mean, error = apart.mean(axis=1), apart.std(axis=1) / math.sqrt(apart.shape[1])
+    # The two kinds of ends are not of quite the same law: the origins themselves lie 7 apart.
+    assert abs(mean[1] - mean[0]) < 3 * np.hypot(*error) + 1
+
+
+@samples
+def test_markers_are_discs_in_the_picture(resolution, level, count):
+    measures = geometry(resolution, level)
+    brightest = max(1.0, measures.snake_contrast * 147 / 255)  # 147: the most of a half-pixel line
+    rows, columns = np.indices((resolution, resolution))
+    for drawing in drawings(resolution, level, count):
+        for row, column in drawing.markers:
+            distance = np.hypot(rows - row, columns - column)
+            inside = drawing.image[distance <= measures.marker_radius - 0.5]
+            assert inside.min() >= 0.9 * 255 / brightest
+
+
+@pytest.mark.parametrize(("resolution", "level", "count"), SAMPLES[1:])
+def test_there_are_just_two_discs(resolution, level, count):
+    # Lines are fainter or too thin to hold such a disc; at 32 pixels a crossing of them may.
+    radius = int(geometry(resolution, level).marker_radius - 1)
+    for drawing in drawings(resolution, level, count):
+        centres = ndimage.binary_erosion(drawing.image > 235, disc(radius))
+        blobs, number = ndimage.label(centres, np.ones((3, 3)))
+        assert number == 2
+        found = np.array(ndimage.center_of_mass(centres, blobs, [1, 2]))
+        apart = np.linalg.norm(found[:, None] - drawing.markers, axis=-1).min(axis=0)
+        assert apart.max() <= 1
+
+
+@samples
+def test_paddles_are_lit_and_the_gaps_between_them_are_dark(resolution, level, count):
+    measures = geometry(resolution, level)
+    along = np.linspace(0, 1, 5)[:, None, None]
+    gaps, between = [], []
+    for drawing in drawings(resolution, level, count):
+        near_light = ndimage.maximum_filter(drawing.image, 3)
+        for contour in drawing.contours:
+            points = (1 - along) * contour[:, 0] + along * contour[:, 1]
+            rows, columns = np.rint(points).astype(int).reshape(-1, 2).T
+            assert near_light[rows, columns].min() >= 255 * 0.25
+            lengths = np.linalg.norm(contour[:, 1] - contour[:, 0], axis=1)
+            assert np.abs(lengths - measures.paddle_length).max() <= math.sqrt(2) / 2
+            steps = contour[1:, 0] - contour[:-1, 1]
+            gaps += (np.linalg.norm(steps, axis=1) - 2 * drawing.margin).tolist()
+            middle = np.rint(contour[:-1, 1] + steps / 2).astype(int)
+            between += drawing.image[tuple(middle.T)].tolist()
+    assert abs(np.mean(gaps)) < 0.75
+    assert np.abs(gaps).max() < 3  # four roundings to whole pixels lie between two ends
+    # Where the gap is a pixel or two, smoothing fills it.
+    if min(measures.margins) > 1:
+        assert np.median(between) < 10
+
+
+@samples
+def test_turns_are_bounded_by_the_continuity(resolution, level, count):
+    measures = geometry(resolution, level)
+    # The ends are whole antialiased pixels, so that each angle is off by up to this.
+    rounding = math.asin(math.sqrt(2) / (measures.paddle_length * measures.antialias))
+    largest = math.pi / (2 * measures.continuity) + 2 * rounding
+    for contour in itertools.chain(*(d.contours for d in drawings(resolution, level, count))):
+        angle = np.arctan2(*(contour[:, 1] - contour[:, 0]).T)
+        turn = np.abs((np.diff(angle) + math.pi) % (2 * math.pi) - math.pi)
+        assert turn.max() < largest
+        assert turn.max() > 0.1
+
+
+@samples
+def test_no_paddle_overlaps_those_that_took_their_ground_before_it(resolution, level, count):
+    measures = geometry(resolution, level)
+    for drawing in drawings(resolution, level, count):
+        masks = paddle_masks(drawing, measures.style(drawing.margin))
+        ground = np.ones((resolution, resolution))
+        inside = slice(measures.padding, -measures.padding)
+        ground[inside, inside] = 0
+        for k in range(1, measures.contour_length):
+            for snake in masks:
+                assert (ground + snake[k]).max() < 1.8
+                ground = np.maximum(ground, snake[k - 1])  # the newest takes its ground later
+
+
+@samples
+def test_picture_spans_all_greys_and_is_mostly_dark(resolution, level, count):
+    measures = geometry(resolution, level)
+    area = measures.paddle_length * measures.thickness
+    for drawing in drawings(resolution, level, count):
+        targets = 2 * measures.contour_length
+        total = targets + drawing.distractors * measures.distractor_length
+        discs = 2 * math.pi * measures.marker_radius**2
+        assert drawing.image.min() == 0
+        assert drawing.image.max() == 255
+        lit = np.count_nonzero(drawing.image > 64)
+        # A line of n pixels lights n to three times as many, the targets hardly share any of them.
+        thick = max(1, measures.thickness)
+        assert targets * area * 0.8 < lit < total * 3 * (measures.paddle_length + 1) * thick + discs
+        assert lit < 0.5 * resolution**2
+
+
+@samples
+def test_target_snakes_keep_off_the_border_and_hardly_anything_is_lit_there(
+    resolution, level, count
+):
+    measures = geometry(resolution, level)
+    lit = []
+    for drawing in drawings(resolution, level, count):
+        tips = np.concatenate([c[1:, 1] for c in drawing.contours])
+        border = measures.padding + drawing.margin
+        assert tips.min() >= border
+        assert tips.max() <= resolution - 1 - border
+        edges = [drawing.image[0], drawing.image[-1], drawing.image[:, 0], drawing.image[:, -1]]
+        lit.append(np.mean(np.concatenate(edges) > 64))
+    # Distractors may begin on the border, and the rims of markers reach it.
+    assert np.mean(lit) < 0.02
+
+
+def test_same_seed_gives_the_same_bytes():
+    measures = geometry(32, HARD)
+    first, again, other = (
+        [draw(measures, 0, rng) for _ in range(2)] for rng in map(np.random.default_rng, (3, 3, 4))
+    )
+    for one, two in zip(first, again, strict=True):
+        assert one.image.tobytes() == two.image.tobytes()
+        assert np.array_equal(one.markers, two.markers)
+    assert first[0].image.tobytes() != first[1].image.tobytes() != other[0].image.tobytes()
+
+
+@pytest.mark.parametrize("style", STYLES, ids=str)
+def test_kept_paddles_agree_with_paddles_drawn_directly(style):
+    kit = paddles(style)
+    backwards = [angle + math.pi for angle in turns(style)[1]]
+    forwards = [math.radians(degrees) for degrees in range(-180, 180)]
+    kept = [*kit.followers, *(seed.paddle for seed in kit.seeds)]
+    for paddle, theta in list(zip(kept, backwards + forwards, strict=True))[::11]:
+        tip = move(theta, style.length * style.antialias)
+        ink, mask = slow_stroke(style, tip)
+        m = style.margin
+        assert np.array_equal(paddle.ink, ink)
+        assert np.array_equal(paddle.ground[0, m:-m, m:-m], mask)
+        wide = ndimage.grey_dilation(np.pad(mask, m), footprint=disc(m))
+        assert np.array_equal(paddle.ground[1], wide)
+        assert np.array_equal(paddle.limit < 255, mask > 203)
+
+
+@pytest.mark.parametrize("style", STYLES, ids=str)
+def test_a_stroke_lies_where_its_line_does(style):
+    rows, columns = np.indices((2 * style.half + 1,) * 2) - style.half
+    for degrees in range(0, 360, 24):
+        theta = math.radians(degrees)
+        ink, mask = stroke(style, move(theta, style.length * style.antialias))
+        weight = ink / ink.sum()
+        centre = np.array([(rows * weight).sum(), (columns * weight).sum()])
+        middle = style.length / 2 * np.array([math.sin(theta), math.cos(theta)])
+        # Half a pixel each way: a line ends on, and is wide, whole pixels of half the size.
+        assert np.abs(centre - middle).max() < 0.6
+        # The mask is all that lies within margin + half the thickness of the line, give or take.
+        along = rows * math.sin(theta) + columns * math.cos(theta)
+        aside = columns * math.sin(theta) - rows * math.cos(theta)
+        beyond = along - np.clip(along, 0, style.length)
+        distance = np.hypot(beyond, aside) - style.thickness / 2 - style.margin
+        assert mask[distance < -1.75].min(initial=255) > 203
+        assert mask[distance > 1.75].max() < 128
+
+
+@pytest.mark.parametrize("style", STYLES, ids=str)
+def test_ways_on_are_the_circle_weighed_by_the_turn(style):
+    radius = style.length + style.margin
+    kit = paddles(style)
+    for degrees in (-180, -77, 0, 45, 130):
+        theta = math.radians(degrees)
+        expected = {}
+        for k in range(math.ceil(2 * math.pi * radius)):
+            row = math.floor(radius * math.sin(k / radius) + 1e-9)
+            column = math.floor(radius * math.cos(k / radius) + 1e-9)
+            turn = math.acos(math.cos(math.atan2(row, column) - theta))
+            if style.continuity * turn < math.pi / 2:
+                expected[row * style.stride + column] = math.cos(style.continuity * turn) ** 2
+        ways = {offset: weight for offset, weight, _ in kit.seeds[degrees + 180].paddle.ways}
+        assert ways.keys() == expected.keys()
+        assert all(ways[way] == pytest.approx(expected[way], abs=1e-6) for way in ways)
+
+
+@pytest.mark.parametrize("style", STYLES, ids=str)
+def test_a_seed_can_be_laid_just_where_what_it_covers_is_free(style, rng):
+    ground = Ground.empty(style, 1)
+    kit = paddles(style)
+    window = np.ones((style.window, style.window))
+    window[1:-1, 1:-1] = 0
+    tips = np.array([paddle.end for paddle in kit.followers])
+    for _ in range(12):
+        number, anchor = rng.integers(len(tips)), rng.integers(0, style.window, 2)
+        ground.take(kit.followers[number], style.flat(*(style.rim + anchor).tolist()))
+        window = np.maximum(window, slow_mask(style, anchor, anchor + tips[number]))
+    for degrees in range(0, 360, 72):
+        mask = slow_stroke(style, move(math.radians(degrees), style.length * style.antialias))[1]
+        # SciPy looks in the mirrored direction.
+        dilated = ndimage.grey_dilation(
+            window, footprint=(mask == 255)[::-1, ::-1], mode="constant", cval=0
+        )
+        places = ground.tails(kit.seeds[(degrees + 180) % 360])
+        found = np.stack(np.divmod(places, style.stride), axis=1) - style.rim
+        assert np.array_equal(found, np.argwhere(dilated <= 0.3))
+
+
+@pytest.mark.parametrize("resolution", RESOLUTIONS)
+def test_first_seeds_have_all_the_room_that_the_frame_leaves(resolution):
+    measures = geometry(resolution, HARD)
+    style = measures.style(measures.margins[0])
+    frame = 2 * measures.seed_distance
+    taken = np.ones((resolution, resolution), bool)
+    taken[frame:-frame, frame:-frame] = False
+    for degrees in range(-180, 180, 36):
+        mask = slow_stroke(style, move(math.radians(degrees), style.length * style.antialias))[1]
+        free = ~ndimage.binary_dilation(taken, (mask == 255)[::-1, ::-1])
+        edge = style.half  # a seed that covers nothing but what lies beyond the window is not meant
+        places = edge + np.argwhere(free[edge:-edge, edge:-edge])
+        box = paddles(style).seeds[degrees + 180].box
+        ranges = [range(frame - low, resolution - frame - high) for low, high in box]
+        assert places.tolist() == [list(place) for place in itertools.product(*ranges)]
+        assert len(places) > 0
+
+
+@samples
+def test_target_snakes_begin_near_the_middle_and_the_seed_distance_apart(resolution, level, count):
+    measures = geometry(resolution, level)
+    middle = (resolution - 1) / 2
+    for drawing in drawings(resolution, level, count):
+        first, second = (contour[0, 0] for contour in drawing.contours)
+        reach = middle - 2 * measures.seed_distance + measures.style(drawing.margin).half
+        assert np.abs(first - middle).max() <= reach
+        assert abs(math.dist(first, second) - measures.seed_distance) <= math.sqrt(0.5)
+
+
+@pytest.mark.parametrize("radius", [1.5, 2.5, 3.0, 5.0])
+def test_a_marker_is_a_smooth_disc(radius):
+    disc = marker(radius, 2)
+    rows, columns = np.indices(disc.shape) - len(disc) // 2
+    distance = np.hypot(rows, columns)
+    assert disc[distance <= radius - 0.75].min() > 230
+    assert disc[distance >= radius + 0.75].max(initial=0) < 40
+    fine = sum(i * i + j * j <= (2 * radius) ** 2 for i in range(-10, 11) for j in range(-10, 11))
+    ratio = (4 * math.ceil(radius) + 1) / len(disc)
+    assert disc.sum() / 255 == pytest.approx(fine / ratio**2, rel=0.03)
+
+
+def test_wrong_arguments_are_refused_by_name(rng):
+    with pytest.raises(ValueError, match="resolution must be one of 32, 64, 128, 256, got 48"):
+        geometry(48, HARD)
+    with pytest.raises(ValueError, match="level must be one of curv_baseline"):
+        geometry(32, "hard")
+    with pytest.raises(ValueError, match="label must be 0 or 1, got 2"):
+        draw(geometry(32, HARD), 2, rng)
