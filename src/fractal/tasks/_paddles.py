@@ -107,7 +107,8 @@ def move(theta: float, distance: float) -> tuple[int, int]:
 def turns(style: Style) -> tuple[Integer[np.ndarray, "ways 2"], np.ndarray]:
     """The pixels of the circle about a pivot on which far ends may lie, and their angles."""
     radius = style.length + style.margin
-    angle = np.arange(0, 2 * math.pi, 1 / radius)  # a pixel of arc apart
+    # A pixel of arc apart; the original's first angle is not recorded, which moves a pixel or two.
+    angle = np.arange(0, 2 * math.pi, 1 / radius)
     circle = radius * np.stack([np.sin(angle), np.cos(angle)], axis=1)
     pixels = np.unique(np.floor(np.round(circle, 9)).astype(int), axis=0)
     return pixels, np.arctan2(pixels[:, 0], pixels[:, 1])
