@@ -3,3 +3,5 @@
 
 class UserError(Exception):
     """A mistake in what the user gave: one line that says what is wrong and what to do."""
+
+    exit_code = 2

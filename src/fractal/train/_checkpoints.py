@@ -1,0 +1,89 @@
+"""Checkpoints of a run by Orbax: the last few, and the best. Each is there whole or not at all."""
+
+import logging
+import pathlib
+from collections.abc import Callable
+from typing import TypeVar
+
+import jax
+import orbax.checkpoint as ocp
+
+from .._errors import UserError
+
+T = TypeVar("T")
+
+logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax tells at length what it does
+
+
+class Checkpoints:
+    """The checkpoints in a run's folder.
+
+    They hold arrays by their path in the tree, and so no code; the tree itself comes from the run's
+    settings.
+    """
+
+    def __init__(self, folder: pathlib.Path, keep: int):
+        self.folder = folder
+        self._last = _manager(folder / "last", keep)
+        self._best = _manager(folder / "best", 1)
+
+    def save(self, step: int, state: T, best: bool) -> None:
+        """Keep the state after `step` steps, also as the best one if it is."""
+        for manager in (self._best, self._last) if best else (self._last,):
+            if step in manager.all_steps():
+                continue  # a run that goes on from an earlier checkpoint comes by here again
+            try:
+                manager.save(step, args=ocp.args.StandardSave(_by_path(state)))
+            except (OSError, ValueError) as error:
+                why = " ".join(str(error).split())
+                raise UserError(f"cannot write a checkpoint in {self.folder}: {why}") from None
+
+    def last(self, like: T, say: Callable[[str], None]) -> tuple[int, T]:
+        """The newest checkpoint that can be read, as a tree like the given one, and its step.
+
+        The given one, and 0, where no checkpoint has been written yet.
+        """
+        if not self._last.all_steps():
+            return 0, like
+        return self._newest(self._last, like, say)
+
+    def best(self, like: T, say: Callable[[str], None]) -> tuple[int, T]:
+        """The best one; the newest where that cannot be read."""
+        try:
+            return self._newest(self._best, like, say)
+        except UserError:
+            return self.last(like, say)
+
+    def _newest(
+        self, manager: ocp.CheckpointManager, like: T, say: Callable[[str], None]
+    ) -> tuple[int, T]:
+        wanted = jax.tree.map(_abstract, _by_path(like))
+        for step in sorted(manager.all_steps(), reverse=True):
+            try:
+                found = manager.restore(step, args=ocp.args.StandardRestore(wanted))
+            except Exception as error:  # whatever damage does to Orbax and its storage
+                why = " ".join(str(error).split())[:200]
+                say(f"checkpoint {manager.directory / str(step)} is damaged, left out: {why}")
+                continue
+            return step, _in_tree(like, found)
+        raise UserError(f"{self.folder} holds no checkpoint that can be read")
+
+
+def _manager(folder: pathlib.Path, keep: int) -> ocp.CheckpointManager:
+    options = ocp.CheckpointManagerOptions(
+        max_to_keep=keep, enable_async_checkpointing=False, cleanup_tmp_directories=True
+    )
+    return ocp.CheckpointManager(folder.absolute(), options=options)
+
+
+def _by_path(tree: object) -> dict[str, jax.Array]:
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+
+
+def _in_tree(like: T, found: dict[str, jax.Array]) -> T:
+    return jax.tree_util.tree_map_with_path(lambda path, _: found[jax.tree_util.keystr(path)], like)
+
+
+def _abstract(x: jax.Array) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)

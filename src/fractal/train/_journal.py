@@ -1,0 +1,140 @@
+"""What a run says while it goes on: lines of JSON in its folder, a bar, and other loggers."""
+
+import importlib
+import json
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from .._errors import UserError
+
+LOGGERS = ("tensorboard", "wandb", "trackio")
+
+
+class Logger(Protocol):
+    """Where else numbers go."""
+
+    def log(self, numbers: dict[str, float], step: int) -> None:
+        """Numbers by name, at a step."""
+        ...
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+        ...
+
+
+class Journal:
+    """Numbers of a run: metrics.jsonl, a progress bar or lines on stderr, and loggers.
+
+    Of a run that goes on, lines after step `start` are taken back: they will come again.
+    """
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        start: int,
+        steps: int,
+        batch: int,
+        writes: bool,
+        loggers: Sequence[Logger] = (),
+    ):
+        self._path, self._writes, self._loggers = folder / "metrics.jsonl", writes, loggers
+        self._batch, self._last, self._shown = batch, (start, time.monotonic()), {}
+        self._bar = None
+        if not writes:
+            return
+        _keep_until(self._path, start)
+        if sys.stderr.isatty():
+            columns = (TextColumn("{task.completed}/{task.total}"), BarColumn())
+            shown = TextColumn("{task.description}")
+            self._bar = Progress(
+                *columns, TimeRemainingColumn(), shown, console=Console(stderr=True)
+            )
+            self._bar.start()
+            self._task = self._bar.add_task("compiling", total=steps, completed=start)
+
+    def log(self, step: int, **numbers: float) -> None:
+        """Write numbers down, at a step."""
+        if not self._writes:
+            return
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, **numbers}) + "\n")
+        for logger in self._loggers:
+            logger.log(numbers, step)
+
+    def show(self, step: int, **numbers: float) -> None:
+        """Show numbers, with the speed since the last time."""
+        if not self._writes:
+            return
+        before, then = self._last
+        now = time.monotonic()
+        self._last = (step, now)
+        self._shown |= numbers
+        speed = (step - before) * self._batch / max(now - then, 1e-9)
+        text = ", ".join(f"{name} {value:.4g}" for name, value in self._shown.items())
+        if self._bar is not None:
+            description = f"{text}, {speed:,.0f} examples/s"
+            self._bar.update(self._task, completed=step, description=description)
+        else:
+            print(f"step {step}: {text}, {speed:,.0f} examples/s", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Put the bar away, and end the loggers."""
+        if self._bar is not None:
+            self._bar.stop()
+        for logger in self._loggers:
+            logger.finish()
+
+
+def _keep_until(path: pathlib.Path, step: int) -> None:
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            if json.loads(line)["step"] > step:
+                break
+        except ValueError:
+            break  # cut off when the run was killed
+        kept.append(line + "\n")
+    temporary = path.with_suffix(".part")
+    temporary.write_text("".join(kept), encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def open_loggers(names: Sequence[str], folder: pathlib.Path, settings: dict) -> list[Logger]:
+    """Loggers by name, from packages that are extras of ours."""
+    return [_opened(name, folder, settings) for name in names]
+
+
+def _opened(name: str, folder: pathlib.Path, settings: dict) -> Logger:
+    package = "tensorboardX" if name == "tensorboard" else name
+    try:
+        module: Any = importlib.import_module(package)
+    except ImportError:
+        raise UserError(f"--log {name}: pip install 'fractal-ssm[{name}]'") from None
+    if name == "tensorboard":
+        return _TensorBoard(module.SummaryWriter(str(folder / "tensorboard")))
+    return module.init(project="fractal", name=folder.name, config=settings)
+
+
+class _TensorBoard:
+    """TensorBoard's writer, as a logger."""
+
+    def __init__(self, writer: Any):
+        self._writer = writer
+
+    def log(self, numbers: dict[str, float], step: int) -> None:
+        """Scalars by name."""
+        for name, value in numbers.items():
+            self._writer.add_scalar(name, value, step)
+
+    def finish(self) -> None:
+        """Write what is left."""
+        self._writer.close()

@@ -1,0 +1,311 @@
+"""Training, from top to bottom: data, model, steps, evaluation, checkpoints, the test score."""
+
+import contextlib
+import functools
+import json
+import pathlib
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Int
+
+from .. import tasks
+from .._errors import UserError
+from .._weights import save
+from ..nn import SequenceModel
+from ..tasks import Batch, Batches, Split, Task
+from ._checkpoints import Checkpoints
+from ._config import Config, from_json
+from ._devices import Devices
+from ._journal import Journal, open_loggers
+from ._models import build, parameters
+from ._optimiser import transformation
+
+_DIVERGED = 10  # times the first loss
+
+
+class State(NamedTuple):
+    """All that changes in training; a checkpoint is this.
+
+    The position in the data and all random numbers follow from the seed and the number of steps,
+    which is the checkpoint's name.
+    """
+
+    model: SequenceModel
+    moments: optax.OptState
+    average: SequenceModel | None
+    loss: Float[Array, ""]  # summed since the last line of metrics
+    correct: Float[Array, ""]
+    first_loss: Float[Array, ""]
+    best: Float[Array, ""]
+
+
+class Stopped(UserError):
+    """A signal came; what was done is saved."""
+
+    def __init__(self, message: str, received: int):
+        super().__init__(message)
+        self.exit_code = 128 + received
+
+
+def train(
+    config: Config,
+    folder: pathlib.Path,
+    resume: bool = False,
+    loggers: Sequence[str] = (),
+    workers: int = 1,
+) -> dict:
+    """Train a model, in steps that can be gone on with, and give its scores.
+
+    **Arguments:**
+
+    - `config`: everything that decides the result.
+    - `folder`: where settings, metrics, checkpoints, weights and scores go.
+    - `resume`: go on from the last checkpoint in `folder`.
+    - `loggers`: `"tensorboard"`, `"wandb"`, `"trackio"`.
+    - `workers`: processes for generating data.
+    """
+    devices = Devices()
+    task = load_task(config, workers)
+    devices.check_batch(config.data.batch)
+    batches = _batches(config, task, task.splits.train, devices, training=True)
+    state = devices.copy(_initial(config, task))
+    _open(folder, config, resume, devices)
+    checkpoints, start = Checkpoints(folder / "checkpoints", config.keep), 0
+    if resume:
+        start, state = checkpoints.last(state, devices.say)
+        devices.say(f"going on after step {start}")
+
+    update = _updater(config, task)
+    settings = json.loads(config.to_json())
+    opened = open_loggers(loggers, folder, settings) if devices.process == 0 else []
+    journal = Journal(folder, start, config.steps, config.data.batch, devices.process == 0, opened)
+    with contextlib.closing(journal), _stop_signals() as signals:
+        stream = batches.stream(start)
+        for done in range(start + 1, config.steps + 1):
+            state = update(state, devices.share(next(stream)), done)
+            last, best = done == config.steps, False
+            if done % config.log_every == 0 or last:
+                _report(state, done, config, journal)
+            if done % config.evaluate_every == 0 or last:
+                scores = evaluate(_judged(state), config, task, task.splits.validation, devices)
+                journal.log(done, **{f"validation_{name}": x for name, x in scores.items()})
+                journal.show(done, validation=scores["accuracy"])
+                best = scores["accuracy"] > float(state.best)
+                if best:
+                    state = state._replace(best=devices.copy(jnp.float32(scores["accuracy"])))
+            # Processes ask each other now and then only: it takes a message.
+            together = devices.processes == 1 or done % config.log_every == 0
+            stop = together and devices.any_process(bool(signals))
+            if done % config.checkpoint_every == 0 or last or best or stop:
+                _check_finite(state, done)
+                checkpoints.save(done, state, best)
+            if stop and not last:
+                message = f"stopped after step {done}; go on: fractal train --resume {folder}"
+                raise Stopped(message, signals[0] if signals else signal.SIGTERM)
+        stream.close()
+    return _finish(config, task, folder, checkpoints, state, devices)
+
+
+def load_task(config: Config, workers: int = 1) -> Task:
+    """The data that the settings name."""
+    data = config.data
+    return tasks.load(data.task, data.preset, data.folder, data.validation, workers)
+
+
+def _batches(config: Config, task: Task, split: Split, devices: Devices, training: bool) -> Batches:
+    return Batches(
+        task,
+        split,
+        config.data.batch,
+        training=training,
+        seed=config.seed,
+        buckets=config.data.buckets,
+        process=devices.process,
+        processes=devices.processes,
+    )
+
+
+def _initial(config: Config, task: Task) -> State:
+    model = build(config.model, task, jax.random.key(config.seed))
+    zero = jnp.zeros(())
+    return State(
+        model=model,
+        moments=transformation(config.optimiser, config.steps).init(model),
+        average=jax.tree.map(jnp.copy, model) if config.optimiser.ema else None,
+        loss=zero,
+        correct=zero,
+        first_loss=jnp.asarray(jnp.nan),
+        best=jnp.asarray(-1.0),
+    )
+
+
+def _updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]:
+    """One step of training, compiled."""
+    optimiser = transformation(config.optimiser, config.steps)
+    root = jax.random.key(config.seed)
+
+    def objective(model: SequenceModel, batch: Batch, key: Array):
+        keys = jax.random.split(key, len(batch.labels))
+        answers, statistics = jax.vmap(
+            lambda x, mask, key: model.training(x, None, mask, key=key),
+            axis_name="batch",
+            out_axes=(0, None),
+        )(batch.inputs, _mask(task, batch), keys)
+        losses = optax.softmax_cross_entropy_with_integer_labels(answers, batch.labels)
+        return losses.mean(), (statistics, (answers.argmax(-1) == batch.labels).mean())
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def update(state: State, batch: Batch, done: Int[Array, ""]) -> State:
+        key = jax.random.fold_in(root, done)
+        differentiate = jax.value_and_grad(objective, has_aux=True)
+        (loss, (statistics, correct)), gradient = differentiate(state.model, batch, key)
+        updates, moments = optimiser.update(gradient, state.moments, state.model)
+        model = optax.apply_updates(state.model, updates).with_statistics(statistics)
+        average = state.average
+        if average is not None:
+            average = optax.incremental_update(model, average, 1 - config.optimiser.ema)
+        fresh = (done - 1) % config.log_every == 0
+        return State(
+            model,
+            moments,
+            average,
+            loss=loss + jnp.where(fresh, 0, state.loss),
+            correct=correct + jnp.where(fresh, 0, state.correct),
+            first_loss=jnp.where(jnp.isnan(state.first_loss), loss, state.first_loss),
+            best=state.best,
+        )
+
+    return lambda state, batch, done: update(state, batch, jnp.int32(done))
+
+
+def _mask(task: Task, batch: Batch) -> Array | None:
+    """False where there is padding; pictures have none."""
+    if not task.tokens:
+        return None
+    return jnp.arange(batch.inputs.shape[-1]) < batch.lengths[..., None]
+
+
+def _report(state: State, done: int, config: Config, journal: Journal) -> None:
+    """Write the means since the last line, and stop when training has gone wrong."""
+    count = (done - 1) % config.log_every + 1
+    loss, accuracy = float(state.loss) / count, float(state.correct) / count
+    if not np.isfinite(loss) or loss > _DIVERGED * float(state.first_loss):
+        raise _diverged(f"the loss is {loss:.3g}", done)
+    journal.log(done, loss=loss, accuracy=accuracy)
+    journal.show(done, loss=loss, accuracy=accuracy)
+
+
+def _check_finite(state: State, done: int) -> None:
+    """What is not finite must not become the last checkpoint."""
+    if not _finite(state.model):
+        raise _diverged("weights are no longer finite", done)
+
+
+@jax.jit
+def _finite(model: SequenceModel) -> Bool[Array, ""]:
+    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(model)]).all()
+
+
+def _diverged(what: str, done: int) -> UserError:
+    return UserError(
+        f"training went wrong by step {done}: {what}. The last good checkpoint is kept; lower "
+        "--optimiser.lr and --optimiser.ssm-lr, or set --optimiser.clip 1"
+    )
+
+
+def _judged(state: State) -> SequenceModel:
+    return state.model if state.average is None else state.average
+
+
+def evaluate(
+    model: SequenceModel, config: Config, task: Task, split: Split, devices: Devices
+) -> dict[str, float]:
+    """Mean loss and accuracy over a split."""
+    batches = _batches(config, task, split, devices, training=False)
+    stream, sums = batches.stream(), np.zeros(3)
+    for _ in range(len(batches)):
+        batch = devices.share(next(stream))
+        sums += np.asarray(_sums(model, batch, _mask(task, batch)), float)
+    stream.close()
+    loss, correct, count = sums
+    return {"loss": loss / count, "accuracy": correct / count}
+
+
+@jax.jit
+def _sums(model: SequenceModel, batch: Batch, mask: Array | None) -> Float[Array, "3"]:
+    """Summed loss, right answers and number of a batch's examples."""
+    answers = jax.vmap(model, in_axes=(0, None, 0))(batch.inputs, None, mask)
+    losses = optax.softmax_cross_entropy_with_integer_labels(answers, batch.labels)
+    correct = answers.argmax(-1) == batch.labels
+    return jnp.stack([jnp.sum(x, where=batch.real) for x in (losses, correct, batch.real)])
+
+
+def _open(folder: pathlib.Path, config: Config, resume: bool, devices: Devices) -> None:
+    """Begin the run's folder, or check that it is this run's."""
+    path = folder / "config.json"
+    if resume:
+        if from_json(path) != config:
+            raise UserError(f"{folder} is the folder of another run: its settings are different")
+        return
+    if devices.process != 0:
+        return
+    if path.exists():
+        raise UserError(f"{folder} holds a run: go on with --resume {folder}, or choose --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(config.to_json(), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _stop_signals() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM; they take effect after a step. A second Ctrl-C is at once."""
+    received: list[int] = []
+
+    def receive(number: int, _) -> None:
+        received.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = {one: signal.signal(one, receive) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _finish(
+    config: Config,
+    task: Task,
+    folder: pathlib.Path,
+    checkpoints: Checkpoints,
+    state: State,
+    devices: Devices,
+) -> dict:
+    """Judge the best checkpoint on the test set, and keep its weights and scores."""
+    best_step, best = checkpoints.best(state, devices.say)
+    model = _judged(best)
+    scores = evaluate(model, config, task, task.splits.test, devices)
+    result = {
+        "task": config.data.task,
+        "preset": config.data.preset,
+        "model": config.model.name,
+        "parameters": parameters(model),
+        "steps": config.steps,
+        "seed": config.seed,
+        "best_step": best_step,
+        "validation_accuracy": float(best.best),
+        "test_loss": scores["loss"],
+        "test_accuracy": scores["accuracy"],
+    }
+    if devices.process == 0:
+        save(folder / "model.safetensors", jax.tree.map(np.asarray, model))
+        (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
+    return result

@@ -1,0 +1,69 @@
+"""The optimiser: AdamW with groups of parameters chosen by their full path.
+
+What governs the states (eigenvalues, time steps, by choice B, C, D) has a learning rate of its own
+and no weight decay, as in S5. Everything else, norms and biases included, has weight decay: in S5
+too, whose labels were meant to leave the norms out and never matched them.
+"""
+
+import re
+
+import jax
+import optax
+from jaxtyping import PyTree
+
+from ._config import Optimiser
+
+# Paths such as .blocks[3].mixer.bank.log_decay
+FROZEN = re.compile(r"\.norm\.running\.\w+$|\.mixer\.random_features$")
+_DYNAMICS = re.compile(r"\.mixer\.(bank\.\w+|Lambda_re|Lambda_im|log_decay|frequency|real|P)$")
+_TIME_STEPS = re.compile(r"\.mixer\.(log_dt|log_step)$")
+_INPUT = re.compile(r"\.mixer\.B$")
+_READOUT = re.compile(r"\.mixer\.(C|C1|C2|D|W)$")
+
+
+def label(path: str, optimiser: Optimiser) -> str:
+    """The group of a parameter: `"frozen"`, `"states"`, `"slow"` or `"rest"`."""
+    if FROZEN.search(path):
+        return "frozen"
+    if _DYNAMICS.search(path):
+        return "states"
+    if _TIME_STEPS.search(path):
+        return "rest" if optimiser.dt_global else "states"
+    if _INPUT.search(path):
+        return {"B-decays": "slow", "B-fast": "rest"}.get(optimiser.groups, "states")
+    if _READOUT.search(path):
+        return "states" if optimiser.groups == "all-slow" else "rest"
+    return "rest"
+
+
+def labels(model: PyTree, optimiser: Optimiser) -> PyTree:
+    """The group of every parameter of a model."""
+    return jax.tree_util.tree_map_with_path(
+        lambda path, _: label(jax.tree_util.keystr(path), optimiser), model
+    )
+
+
+def schedule(optimiser: Optimiser, steps: int, peak: float) -> optax.Schedule:
+    """A straight rise to the peak over the warm-up, then a cosine to 0 at the last step."""
+    warmup = optimiser.warmup
+    rise = optax.linear_schedule(peak / (warmup + 1), peak, warmup) if warmup else None
+    fall = optax.cosine_decay_schedule(peak, steps - warmup)
+    return fall if rise is None else optax.join_schedules([rise, fall], [warmup])
+
+
+def transformation(optimiser: Optimiser, steps: int) -> optax.GradientTransformation:
+    """What turns gradients into updates."""
+    slow = schedule(optimiser, steps, optimiser.ssm_lr)
+    fast = schedule(optimiser, steps, optimiser.lr)
+    grouped = optax.multi_transform(
+        {
+            "frozen": optax.set_to_zero(),
+            "states": optax.adam(slow),
+            "slow": optax.adamw(slow, weight_decay=optimiser.weight_decay),
+            "rest": optax.adamw(fast, weight_decay=optimiser.weight_decay),
+        },
+        lambda model: labels(model, optimiser),
+    )
+    if optimiser.clip == 0:
+        return grouped
+    return optax.chain(optax.clip_by_global_norm(optimiser.clip), grouped)
