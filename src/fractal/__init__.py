@@ -1,7 +1,8 @@
 """FRACTAL: power-law memory for sequence models.
 
 `fractal.theory` holds the mathematics (NumPy), `fractal.OnlineMemory` the streaming memory,
-`fractal.nn` what is trained (JAX), `fractal.save` and `fractal.load` its files.
+`fractal.nn` what is trained (JAX), `fractal.baselines` what it is compared with, `fractal.save`
+and `fractal.load` the files of both.
 Parts are loaded when they are first used, so that `import fractal` is quick.
 """
 
@@ -9,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import baselines as baselines
     from . import nn as nn
     from . import theory as theory
     from ._memory import OnlineMemory as OnlineMemory
@@ -16,13 +18,13 @@ if TYPE_CHECKING:
     from ._weights import save as save
 
 __version__ = "0.1.0"
-__all__ = ["OnlineMemory", "__version__", "load", "nn", "save", "theory"]
+__all__ = ["OnlineMemory", "__version__", "baselines", "load", "nn", "save", "theory"]
 
 _HOMES = {"OnlineMemory": "._memory", "load": "._weights", "save": "._weights"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("theory", "nn"):
+    if name in ("theory", "nn", "baselines"):
         return importlib.import_module(f".{name}", __name__)
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name], __name__), name)

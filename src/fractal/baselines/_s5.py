@@ -90,10 +90,7 @@ class S5(eqx.Module):
         check_choice("discretisation", discretisation, DISCRETISATIONS)
         legs = normal_legs(order // blocks)
         eigenvalues = np.tile(legs.eigenvalues, blocks)
-        self.Lambda_re, self.Lambda_im = (
-            jnp.asarray(eigenvalues.real),
-            jnp.asarray(eigenvalues.imag),
-        )
+        self.Lambda_re, self.Lambda_im = jnp.real(eigenvalues), jnp.imag(eigenvalues)
         self.B, self.C, self.D, self.log_step = _draw(
             key,
             jnp.asarray(legs.V),
