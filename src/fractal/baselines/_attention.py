@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..nn._inputs import check_mask, check_sample, check_sequence, without_padding
 from ..theory._arguments import check_count
@@ -19,8 +19,8 @@ _TOGETHER = 128  # queries at a time: (heads, 128, time) weights are held
 class AttentionState(NamedTuple):
     """Keys and values so far, and which of them are no padding; it grows with every step."""
 
-    keys: Float[Array, "time heads size"]
-    values: Float[Array, "time heads size"]
+    keys: Float[Array, "heads time size"]
+    values: Float[Array, "heads time size"]
     kept: Bool[Array, " time"]
 
 
@@ -93,17 +93,14 @@ class Attention(eqx.Module):
         queries, keys, values = project(self.projections, without_padding(u, mask))
         kept = jnp.ones(len(u), bool) if mask is None else mask
         cache = AttentionState(
-            *(jnp.concatenate(pair) for pair in zip(start, (keys, values, kept), strict=True))
+            jnp.concatenate([start.keys, keys], axis=1),
+            jnp.concatenate([start.values, values], axis=1),
+            jnp.concatenate([start.kept, kept]),
         )
-        places = jnp.arange(len(u)) + len(start.kept)
-
-        @jax.checkpoint
-        def attend(query, place):
-            past = jnp.arange(len(cache.kept)) <= place
-            seen = cache.kept & past if self.causal else cache.kept
-            return softmax_mean(query, cache.keys, cache.values, seen)
-
-        y = jax.lax.map(lambda x: attend(*x), (queries, places), batch_size=_TOGETHER)
+        places = jnp.arange(len(u)) + len(start.kept) if self.causal else None
+        y = jax.vmap(attend, in_axes=(0, 0, 0, None, None))(
+            queries, cache.keys, cache.values, cache.kept, places
+        )
         return gather(self.out, y, u), cache if self.causal else None
 
     @jax.jit
@@ -121,37 +118,45 @@ class Attention(eqx.Module):
         return self._empty()
 
     def _empty(self) -> AttentionState:
-        none = jnp.zeros((0, *self.out.shape[1:]), self.out.dtype)
+        _, heads, size = self.out.shape
+        none = jnp.zeros((heads, 0, size), self.out.dtype)
         return AttentionState(none, none, jnp.zeros(0, bool))
 
 
-def softmax_mean(
-    query: Float[Array, "heads size"],
-    keys: Float[Array, "time heads size"],
-    values: Float[Array, "time heads size"],
-    seen: Bool[Array, " time"],
-) -> Float[Array, "heads size"]:
-    """Σ softmax(q·k/√d) v over the keys that are seen."""
-    logits = jnp.einsum("hd,thd->ht", query, keys) / np.sqrt(query.shape[-1])
-    # A finite floor: where nothing is seen, weights are equal and not NaN.
-    weights = jax.nn.softmax(jnp.where(seen, logits, jnp.finfo(logits.dtype).min), axis=-1)
-    return jnp.einsum("ht,thd->hd", weights, values)
+def attend(
+    queries: Float[Array, "time size"],
+    keys: Float[Array, "all size"],
+    values: Float[Array, "all size"],
+    kept: Bool[Array, " all"],
+    places: Int[Array, " time"] | None,
+) -> Float[Array, "time size"]:
+    """Σ softmax(q·k/√d) v of one head, over the keys that are kept and no later than the query."""
+
+    @jax.checkpoint
+    def mean(query, place):
+        logits = keys @ query / np.sqrt(len(query))
+        seen = kept if place is None else kept & (jnp.arange(len(kept)) <= place)
+        # A finite floor: where nothing is seen, weights are equal and not NaN.
+        weights = jax.nn.softmax(jnp.where(seen, logits, jnp.finfo(logits.dtype).min))
+        return weights @ values
+
+    return jax.lax.map(lambda x: mean(*x), (queries, places), batch_size=_TOGETHER)
 
 
 def project(
-    projections: Float[Array, "3 heads size width"], u: Float[Array, "*time width"]
-) -> Float[Array, "3 *time heads size"]:
+    projections: Float[Array, "3 heads size width"], u: Float[Array, "time width"]
+) -> Float[Array, "3 heads time size"]:
     """Queries, keys and values, in the precision of the parameters."""
-    return jnp.einsum("phdw,...w->p...hd", projections, u.astype(projections.dtype))
+    return jnp.einsum("phdw,tw->phtd", projections, u.astype(projections.dtype))
 
 
 def gather(
     out: Float[Array, "width heads size"],
-    y: Float[Array, "*time heads size"],
-    u: Float[Array, "*time width"],
-) -> Float[Array, "*time width"]:
+    y: Float[Array, "heads time size"],
+    u: Float[Array, "time width"],
+) -> Float[Array, "time width"]:
     """What all heads have read, in the precision of the input."""
-    return jnp.einsum("whd,...hd->...w", out, y).astype(u.dtype)
+    return jnp.einsum("whd,htd->tw", out, y).astype(u.dtype)
 
 
 def draw_heads(

@@ -66,10 +66,9 @@ class LowRank(NamedTuple):
             return to_halves(self.step(start, zero))
 
         square = jax.vmap(column, out_axes=-1)(jnp.eye(2 * modes, dtype=self.dt.dtype))
-        power = None
+        power = jnp.eye(2 * modes, dtype=self.dt.dtype)
         for bit in reversed(f"{exponent:b}"):
-            if bit == "1":
-                power = square if power is None else power @ square
+            power = power @ square if bit == "1" else power
             square = square @ square
         return power
 

@@ -1,6 +1,5 @@
 """Performer: attention through positive features, in linear time (Choromanski et al., 2021)."""
 
-import functools
 from typing import NamedTuple, SupportsIndex
 
 import equinox as eqx
@@ -13,10 +12,11 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from ..nn._inputs import check_mask, check_sample, check_sequence, without_padding
 from ..theory._arguments import check_choice, check_count
 from ._attention import check_attends_back, check_no_dt, draw_heads, gather, project
+from ._features import favor, favor_exponents, orthogonal_rows
 
 FEATURES = ("favor", "relu")
 _CHUNK = 64
-_FAVOR_FLOOR, _RELU_FLOOR = 1e-6, 1e-3  # what is added to every feature
+_RELU_FLOOR = 1e-3  # added to every ReLU feature
 _SMALLEST_TOTAL = 1e-6
 _NOTHING = -1e30  # the logarithm of the scale before the first key; infinity would give NaN
 
@@ -24,8 +24,8 @@ _NOTHING = -1e30  # the logarithm of the scale before the first key; infinity wo
 class PerformerState(NamedTuple):
     """Σ φ(k) (v, 1)ᵀ of each head, and the logarithm of its scale."""
 
-    sums: Float[Array, "heads features size_1"]
-    scale: Float[Array, " heads"]
+    sums: Float[Array, "*heads features size_1"]
+    scale: Float[Array, "*heads"]
 
 
 class Performer(eqx.Module):
@@ -110,15 +110,18 @@ class Performer(eqx.Module):
             check_attends_back(self.causal)
         kept = jnp.ones(len(u), bool) if mask is None else mask
         queries, keys, values = project(self.projections, without_padding(u, mask))
+        # A value of one beside the others: its weighted sum is the sum of weights.
         values = jnp.concatenate([values, jnp.ones_like(values[..., :1])], axis=-1)
-        if self.causal:
+        after = None
+        if not self.causal:
+            y = jax.vmap(self._whole, in_axes=(0, 0, 0, None))(queries, keys, values, kept)
+        elif len(u):
             start = self.initial_state() if state is None else state
-            phi, scales = self._key_features(keys, kept, start.scale)
-            y, after = _causal(self._query_features(queries), phi, scales, values, start)
+            y, after = jax.vmap(self._causal, in_axes=(0, 0, 0, None, 0))(
+                queries, keys, values, kept, start
+            )
         else:
-            phi, _ = self._key_features(keys, kept)
-            sums = jnp.einsum("thm,thd->hmd", phi, values)
-            y, after = jnp.einsum("thm,hmd->thd", self._query_features(queries), sums), None
+            y, after = values, state
         return gather(self.out, _ratio(y), u), after
 
     @jax.jit
@@ -138,71 +141,73 @@ class Performer(eqx.Module):
         sums = jnp.zeros((heads, count, size + 1), self.out.dtype)
         return PerformerState(sums, jnp.full(heads, _NOTHING, sums.dtype))
 
-    def _query_features(
-        self, queries: Float[Array, "time heads size"]
-    ) -> Float[Array, "time heads features"]:
+    def _whole(
+        self,
+        queries: Float[Array, "time size"],
+        keys: Float[Array, "time size"],
+        values: Float[Array, "time size_1"],
+        kept: Bool[Array, " time"],
+    ) -> Float[Array, "time size_1"]:
+        """φ(q)·Σ φ(k) v of one head."""
+        phi, _ = self._key_features(keys, kept, None)
+        return self._query_features(queries) @ (phi.T @ values)
+
+    def _causal(
+        self,
+        queries: Float[Array, "time size"],
+        keys: Float[Array, "time size"],
+        values: Float[Array, "time size_1"],
+        kept: Bool[Array, " time"],
+        start: PerformerState,
+    ) -> tuple[Float[Array, "time size_1"], PerformerState]:
+        """φ(q_t)·Σ φ(k_s) v_s over s ≤ t, of one head."""
+        phi, scales = self._key_features(keys, kept, start.scale)
+        return causal_sums(self._query_features(queries), phi, scales, values, start)
+
+    def _query_features(self, queries: Float[Array, "time size"]) -> Float[Array, "time features"]:
         if self.W is None:
             return jax.nn.relu(queries) + _RELU_FLOOR
         exponents = favor_exponents(self.W, queries)
-        return _favor(exponents, exponents.max(axis=-1))
+        return favor(exponents, exponents.max(axis=-1))
 
     def _key_features(
         self,
-        keys: Float[Array, "time heads size"],
+        keys: Float[Array, "time size"],
         kept: Bool[Array, " time"],
-        before: Float[Array, " heads"] | None = None,
-    ) -> tuple[Float[Array, "time heads features"], Float[Array, "time heads"]]:
+        before: Float[Array, ""] | None,
+    ) -> tuple[Float[Array, "time features"], Float[Array, " time"]]:
         """φ(k), zero where there is padding, and the logarithms of their scales.
 
         The scale is that of all keys or, going on from the one `before`, of all keys so far: no
         step then sees a later one, not even in its rounding.
         """
-        kept = kept[:, None, None]
         if self.W is None:
-            phi, scales = jax.nn.relu(keys) + _RELU_FLOOR, jnp.zeros(keys.shape[:2], keys.dtype)
+            phi, scales = jax.nn.relu(keys) + _RELU_FLOOR, jnp.zeros(len(keys), keys.dtype)
         else:
-            exponents = jnp.where(kept, favor_exponents(self.W, keys), -jnp.inf)
+            exponents = jnp.where(kept[:, None], favor_exponents(self.W, keys), -jnp.inf)
             largest = jnp.maximum(exponents.max(axis=-1), _NOTHING)
             if before is None:
-                scales = jnp.broadcast_to(largest.max(axis=0), largest.shape)
+                scales = jnp.broadcast_to(largest.max(initial=_NOTHING), largest.shape)
             else:
                 scales = jnp.maximum(jax.lax.cummax(largest), before)
             scales = jax.lax.stop_gradient(scales)
-            phi = _favor(exponents, scales)
-        return jnp.where(kept, phi, 0.0), scales
+            phi = favor(exponents, scales)
+        return jnp.where(kept[:, None], phi, 0.0), scales
 
 
-def favor_exponents(
-    W: Float[Array, "features size"], x: Float[Array, "*time size"]
-) -> Float[Array, "*time features"]:
-    """W x − |x|²/2 of x/d^¼, whose exponentials multiply to exp(q·k/√d) in the mean."""
-    scaled = x / x.shape[-1] ** 0.25
-    square = jnp.sum(scaled**2, axis=-1, keepdims=True)
-    return scaled @ jax.lax.stop_gradient(W).T - square / 2
-
-
-def _favor(
-    exponents: Float[Array, "*time features"], stabiliser: Float[Array, "*time"]
-) -> Float[Array, "*time features"]:
-    """exp(exponent − c) + ε, whose products are a mean over the features."""
-    # c cancels in the ratio, and so does its gradient.
-    lowered = exponents - jax.lax.stop_gradient(stabiliser)[..., None]
-    return (jnp.exp(lowered) + _FAVOR_FLOOR) / np.sqrt(exponents.shape[-1])
-
-
-def _causal(
-    queries: Float[Array, "time heads features"],
-    keys: Float[Array, "time heads features"],
-    scales: Float[Array, "time heads"],
-    values: Float[Array, "time heads size_1"],
+def causal_sums(
+    queries: Float[Array, "time features"],
+    keys: Float[Array, "time features"],
+    scales: Float[Array, " time"],
+    values: Float[Array, "time size_1"],
     start: PerformerState,
-) -> tuple[Float[Array, "time heads size_1"], PerformerState]:
+) -> tuple[Float[Array, "time size_1"], PerformerState]:
     """Σ_{s≤t} φ(q_t)·φ(k_s) e^{c_s − c_t} v_s: by weights within chunks, by sums before them.
 
     Scales only grow, so that no factor exceeds one.
     """
     length = len(queries)
-    size = max(1, min(_CHUNK, length))
+    size = min(_CHUNK, length)
 
     def chunked(x, mode="constant"):
         padded = jnp.pad(x, ((0, -length % size), *[(0, 0)] * (x.ndim - 1)), mode=mode)
@@ -211,37 +216,17 @@ def _causal(
     @jax.checkpoint
     def chunk(state, now):
         q, k, c, v = now
-        fade = jnp.where(np.tri(size, dtype=bool)[..., None], c[None] - c[:, None], -jnp.inf)
-        weights = jnp.einsum("thm,shm->tsh", q, k) * jnp.exp(fade)
-        before = jnp.einsum("thm,hmd->thd", q, state.sums) * jnp.exp(state.scale - c)[..., None]
-        y = jnp.einsum("tsh,shd->thd", weights, v) + before
-        added = jnp.einsum("shm,shd->hmd", k * jnp.exp(c - c[-1])[..., None], v)
-        sums = state.sums * jnp.exp(state.scale - c[-1])[:, None, None] + added
-        return PerformerState(sums, c[-1]), y
+        fade = jnp.where(np.tri(size, dtype=bool), c - c[:, None], -jnp.inf)
+        y = (q @ k.T * jnp.exp(fade)) @ v + jnp.exp(state.scale - c)[:, None] * (q @ state.sums)
+        added = (k * jnp.exp(c - c[-1])[:, None]).T @ v
+        return PerformerState(jnp.exp(state.scale - c[-1]) * state.sums + added, c[-1]), y
 
-    if length == 0:
-        return values, start
     inputs = chunked(queries), chunked(keys), chunked(scales, "edge"), chunked(values)
     state, y = jax.lax.scan(chunk, start, inputs)
-    return y.reshape(-1, *y.shape[2:])[:length], state
+    return y.reshape(-1, y.shape[-1])[:length], state
 
 
-def _ratio(y: Float[Array, "time heads size_1"]) -> Float[Array, "time heads size"]:
+def _ratio(y: Float[Array, "heads time size_1"]) -> Float[Array, "heads time size"]:
     """Weighted sums over the sum of weights, kept away from zero."""
     total = y[..., -1:]
     return y[..., :-1] / (total + 2 * _SMALLEST_TOTAL * (jnp.abs(total) <= _SMALLEST_TOTAL))
-
-
-@functools.partial(jax.jit, static_argnames=("count", "size"))
-def orthogonal_rows(key: PRNGKeyArray, count: int, size: int) -> Float[Array, "count size"]:
-    """Gaussian rows, orthogonal to each other within blocks of `size`.
-
-    Directions come from QR with the signs put right, or they would not be uniform and the
-    estimate not unbiased; lengths are drawn anew, as those of Gaussian vectors.
-    """
-    keys = jax.random.split(key)
-    Q, R = jnp.linalg.qr(jax.random.normal(keys[0], (-(-count // size), size, size)))
-    directions = Q * jnp.sign(jnp.diagonal(R, axis1=1, axis2=2))[:, None, :]
-    rows = jnp.swapaxes(directions, 1, 2).reshape(-1, size)[:count]
-    lengths = jnp.linalg.norm(jax.random.normal(keys[1], (count, size)), axis=1)
-    return rows * lengths[:, None]
