@@ -5,19 +5,12 @@ import numpy as np
 import pytest
 
 from fractal.baselines import S5
+from fractal.baselines._legs import normal_legs
+from mixers import signal, streamed
 
 
 def layer(width=3, order=16, blocks=2, **options):
     return S5(width, order, blocks, **{"key": jax.random.key(0)} | options)
-
-
-def signal(length, width=3, seed=1):
-    return jax.random.normal(jax.random.key(seed), (length, width))
-
-
-@eqx.filter_jit
-def run(ssm, u, state=None, dt=None, mask=None):
-    return ssm(u, state, dt, mask)
 
 
 def published(ssm, u, dt=1.0, mask=None, clip=False):
@@ -53,40 +46,38 @@ def published(ssm, u, dt=1.0, mask=None, clip=False):
 @pytest.mark.parametrize(
     ("options", "irregular"),
     [
-        ({}, False),
         ({"bidirectional": True, "C_init": "trunc"}, False),
-        ({"discretisation": "bilinear", "C_init": "complex_normal"}, True),
-        ({"bidirectional": True, "clip_eigs": True}, True),
+        ({"discretisation": "bilinear", "C_init": "complex_normal", "clip_eigs": True}, True),
+        pytest.param({"bidirectional": True}, True, marks=pytest.mark.slow),
+        pytest.param({"discretisation": "bilinear"}, False, marks=pytest.mark.slow),
     ],
 )
-def test_outputs_equal_the_published_formulas_in_a_loop(options, irregular):
-    ssm, u, rng = layer(**options), signal(70), np.random.default_rng(0)
-    if options.get("clip_eigs"):
-        ssm = eqx.tree_at(lambda s: s.Lambda_re, ssm, ssm.Lambda_re.at[2].set(0.3))
-    dt = rng.uniform(0.1, 2, 70) if irregular else 1.0
-    mask = rng.uniform(size=70) < 0.7 if irregular else None
-    expected = published(ssm, u, dt, mask, clip="clip_eigs" in options)
-    counted = slice(None) if mask is None else mask
-    y, _ = run(ssm, u, None, dt if irregular else None, mask)
-    np.testing.assert_allclose(y[counted], expected[counted], atol=1e-5)
-
-
-def test_outputs_equal_the_published_formulas_to_double_precision():
-    with jax.enable_x64(True):
-        ssm, u = layer(bidirectional=True, order=32), signal(50)
-        np.testing.assert_allclose(run(ssm, u)[0], published(ssm, u), atol=1e-12)
+@pytest.mark.parametrize(
+    ("x64", "tolerance"), [(False, 1e-5), pytest.param(True, 1e-12, marks=pytest.mark.slow)]
+)
+def test_outputs_equal_the_published_formulas_in_a_loop(options, irregular, x64, tolerance):
+    with jax.enable_x64(x64):
+        ssm, u, rng = layer(**options), signal(70, 3), np.random.default_rng(0)
+        if options.get("clip_eigs"):
+            ssm = eqx.tree_at(lambda s: s.Lambda_re, ssm, ssm.Lambda_re.at[2].set(0.3))
+        dt = rng.uniform(0.1, 2, 70) if irregular else None
+        mask = rng.uniform(size=70) < 0.7 if irregular else None
+        expected = published(ssm, u, 1.0 if dt is None else dt, mask, clip="clip_eigs" in options)
+        counted = slice(None) if mask is None else mask
+        y, _ = ssm(u, None, dt, mask)
+        np.testing.assert_allclose(y[counted], expected[counted], atol=tolerance)
 
 
 def test_eigenvalues_start_as_blocks_of_legs_normal_form():
-    """The largest frequencies, computed by hand for S5's paper sizes."""
+    """The largest and smallest frequencies that S5's paper sizes have."""
     for order, fastest, slowest in [(2, 0.866, 0.866), (16, 80.97, 0.352), (64, 1303.3, 0.264)]:
-        ssm = S5(2, 3 * order, 3, key=jax.random.key(0))
-        np.testing.assert_array_equal(ssm.Lambda_re, -0.5)
-        frequencies = np.asarray(ssm.Lambda_im).reshape(3, -1)
-        np.testing.assert_array_equal(frequencies[0], frequencies[2])
-        np.testing.assert_allclose(frequencies[0, 0], -fastest, rtol=1e-3)
-        np.testing.assert_allclose(frequencies[0, -1], -slowest, rtol=3e-3)
-        assert np.all(np.diff(frequencies[0]) > 0)
+        eigenvalues = normal_legs(order).eigenvalues
+        np.testing.assert_allclose(eigenvalues.real, -0.5)
+        np.testing.assert_allclose(eigenvalues.imag[[0, -1]], [-fastest, -slowest], rtol=3e-3)
+        assert np.all(np.diff(eigenvalues.imag) > 0)
+    ssm = layer(order=16, blocks=2)
+    one = normal_legs(8).eigenvalues
+    np.testing.assert_allclose(ssm.Lambda_im, np.tile(one.imag, 2), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -95,10 +86,9 @@ def test_eigenvalues_start_as_blocks_of_legs_normal_form():
 )
 def test_parameters_start_with_the_published_variances(C_init, variance):
     """V* V = 1 on the kept half: turning by V keeps the variance of complex noise."""
-    ssms = [S5(50, 64, 4, C_init, key=jax.random.key(seed)) for seed in range(4)]
-    C, B = (np.stack([np.asarray(getattr(ssm, name)) for ssm in ssms]) for name in "CB")
-    np.testing.assert_allclose(np.mean(np.sum(C**2, axis=-1)), variance, rtol=0.05)
-    np.testing.assert_allclose(np.mean(np.sum(B**2, axis=-1)), 1 / 64, rtol=0.05)
+    ssm = S5(50, 64, 4, C_init, key=jax.random.key(0))
+    np.testing.assert_allclose(np.mean(np.sum(ssm.C**2, axis=-1)), variance, rtol=0.1)
+    np.testing.assert_allclose(np.mean(np.sum(ssm.B**2, axis=-1)), 1 / 64, rtol=0.1)
     # JAX's own initialiser on the shapes that the published code hands to it.
     lecun = jax.nn.initializers.lecun_normal()
     drawn = lecun(jax.random.key(0), (64, 50))
@@ -107,7 +97,7 @@ def test_parameters_start_with_the_published_variances(C_init, variance):
         shape = (50, 64, 2) if C_init == "lecun" else (1, 64, 2)
         keys = jax.random.split(jax.random.key(0), 20)
         drawn = jax.vmap(lambda key: lecun(key, shape))(keys)
-        np.testing.assert_allclose(2 * np.var(drawn), variance, rtol=0.05)
+        np.testing.assert_allclose(2 * np.var(drawn), variance, rtol=0.1)
 
 
 def test_steps_start_log_uniform_one_for_each_state():
@@ -118,25 +108,18 @@ def test_steps_start_log_uniform_one_for_each_state():
     np.testing.assert_allclose([place.mean(), place.var()], [1 / 2, 1 / 12], atol=0.04)
 
 
-@pytest.mark.parametrize("irregular", [False, True])
-def test_steps_and_chunks_with_carried_state_equal_one_call(irregular):
-    ssm, u = layer(), signal(40)
-    dt = jnp.linspace(0.2, 1.5, 40) if irregular else None
-    y, final = run(ssm, u, None, dt)
-    half = None if dt is None else dt[:20]
-    first, state = run(ssm, u[:20], None, half)
-    np.testing.assert_allclose(first, y[:20], atol=1e-5)
-    step = eqx.filter_jit(lambda ssm, *a: ssm.step(*a))
-    for k in range(20, 40):
-        y_k, state = step(ssm, u[k], state, None if dt is None else dt[k])
-        np.testing.assert_allclose(y_k, y[k], atol=1e-5)
-    np.testing.assert_allclose(state, final, atol=1e-5)
+def test_steps_and_chunks_with_carried_state_equal_one_call():
+    ssm, u = layer(), signal(40, 3)
+    y, final, steps, last, chunks = streamed(ssm, u, 20)
+    for other in (steps, chunks):
+        np.testing.assert_allclose(other, y, atol=1e-5)
+    np.testing.assert_allclose(last, final, atol=1e-5)
 
 
 def test_half_the_samples_with_dt_two_follow_the_same_signal():
     """S5's step_rescale: held samples, so that the states agree at the ends of the long ones."""
-    ssm, u = layer(), signal(30)
-    fine, coarse = run(ssm, jnp.repeat(u, 2, axis=0)), run(ssm, u, None, 2.0)
+    ssm, u = layer(), signal(30, 3)
+    fine, coarse = ssm(jnp.repeat(u, 2, axis=0)), ssm(u, dt=2.0)
     np.testing.assert_allclose(fine[1], coarse[1], atol=1e-5)
     np.testing.assert_allclose(fine[0][1::2], coarse[0], atol=1e-5)
 

@@ -148,4 +148,6 @@ def _log_bilinear(
     """
     below = (1 - real / 2) ** 2 + (imaginary / 2) ** 2
     lost = jnp.maximum(2 * real / below, -1 + jnp.finfo(real.dtype).eps)
-    return jnp.log1p(lost) / 2, jnp.arctan2(imaginary, 1 - (real**2 + imaginary**2) / 4)
+    across = 1 - (real**2 + imaginary**2) / 4
+    across = jnp.where((across == 0) & (imaginary == 0), 1.0, across)  # a gate of zero has no angle
+    return jnp.log1p(lost) / 2, jnp.arctan2(imaginary, across)
