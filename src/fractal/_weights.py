@@ -18,7 +18,7 @@ import numpy as np
 from ._files import read_tensors, write_tensors
 
 _FORMAT = "fractal.model 1"
-_MODULES = ("fractal.nn", "equinox.nn")  # whose public classes a file may hold
+_MODULES = ("fractal.nn", "equinox.nn", "fractal.baselines")  # whose public classes a file may hold
 
 
 def save(path: str | os.PathLike, model: Any) -> None:
@@ -111,7 +111,7 @@ def _public_name(cls: type, name: str) -> str:
     for module in _MODULES:
         if getattr(importlib.import_module(module), cls.__name__, None) is cls:
             return f"{module}.{cls.__name__}"
-    raise ValueError(f"{name or 'the model'} cannot be saved: {cls.__name__} is not of fractal.nn")
+    raise ValueError(f"{name or 'the model'} cannot be saved: {cls.__name__} is not of fractal")
 
 
 def _public_class(name: str) -> type:

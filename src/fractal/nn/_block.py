@@ -18,7 +18,10 @@ GATES = ("silu", "half_glu1", "half_glu2", "full_glu")
 class Mixer(Protocol):
     """What a block needs of a sequence mixer such as `FractalSSM`."""
 
-    bidirectional: bool
+    @property
+    def bidirectional(self) -> bool:
+        """Whether a step sees what comes after."""
+        ...
 
     def __call__(self, u, state=None, dt=None, mask=None, /) -> tuple[Array, Any]:
         """All outputs, and the state after the last step."""
@@ -30,6 +33,28 @@ class Mixer(Protocol):
 
     def initial_state(self) -> Any:
         """The state before the first step."""
+        ...
+
+
+@runtime_checkable
+class Residual(Protocol):
+    """What a model needs of a block such as `Block`: its mixer, and three ways to run it."""
+
+    @property
+    def mixer(self) -> Mixer:
+        """Gives the state before the first step, and says whether the block is causal."""
+        ...
+
+    def __call__(self, x, state=None, dt=None, mask=None, /) -> tuple[Array, Any]:
+        """All outputs, and the mixer's state after the last step."""
+        ...
+
+    def training(self, x, dt=None, mask=None, axes=(), /, *, key) -> tuple[Array, Any]:
+        """All outputs in training, and new running averages, if there are any."""
+        ...
+
+    def step(self, x, state, dt=None, /) -> tuple[Array, Any]:
+        """One step."""
         ...
 
 
@@ -80,14 +105,12 @@ class Block(eqx.Module):
         check_choice("gate", gate, GATES)
         check_choice("norm", norm, tuple(NORMS))
         width = check_count("width", width, smallest=1)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout must lie in [0, 1), got {dropout!r}")
         keys = jax.random.split(key)
         self.mixer, self.norm = mixer, NORMS[norm](width)
         has_outer = gate in ("silu", "full_glu")
         self.outer = eqx.nn.Linear(width, width, key=keys[0]) if has_outer else None
         self.inner = eqx.nn.Linear(width, width, key=keys[1])
-        self.gate, self.dropout = gate, float(dropout)
+        self.gate, self.dropout = gate, check_dropout(dropout)
 
     def __call__(
         self,
@@ -146,6 +169,13 @@ class Block(eqx.Module):
             return x
         keep = jax.random.bernoulli(key, 1 - self.dropout, x.shape[-1:])
         return jnp.where(keep, x / (1 - self.dropout), 0.0).astype(x.dtype)
+
+
+def check_dropout(dropout: float) -> float:
+    """A probability below one."""
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must lie in [0, 1), got {dropout!r}")
+    return float(dropout)
 
 
 def dense(linear: eqx.nn.Linear, x: Float[Array, "*time width"]) -> Float[Array, "*time out"]:

@@ -6,16 +6,18 @@ from typing import Any, NamedTuple, SupportsIndex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from ..theory._arguments import check_choice, check_count
-from ._block import Block, Mixer, dense
-from ._norms import BATCH_AXIS, BatchNorm, Statistics
+from ._block import Block, Mixer, Residual, dense
+from ._norms import BATCH_AXIS, LayerNorm, Statistics
 from ._ssm import FractalSSM
 
 TASKS = ("classification", "regression", "retrieval", "next-token")
 POOLINGS = ("mean", "last", "none")
+POSITIONS = ("none", "sinusoid", "learned")
 DTYPES = ("float32", "bfloat16", "float64")
 _PAIR_AXIS = "pair"
 
@@ -62,11 +64,14 @@ class SequenceModel(eqx.Module):
     """
 
     encoder: eqx.nn.Embedding | eqx.nn.Linear
-    blocks: tuple[Block, ...]
+    blocks: tuple[Residual, ...]
+    final_norm: LayerNorm | None
     head: eqx.nn.Linear | RetrievalHead
+    table: Float[Array, "length width"] | None
     task: str = eqx.field(static=True)
     pooling: str = eqx.field(static=True)
     dtype: str = eqx.field(static=True)
+    positions: str = eqx.field(static=True)
 
     def __init__(
         self,
@@ -82,6 +87,10 @@ class SequenceModel(eqx.Module):
         dropout: float = 0.0,
         dtype: str = "float32",
         mixer: Callable[..., Mixer] = FractalSSM,
+        block: Callable[..., Residual] | None = None,
+        positions: str = "none",
+        length: SupportsIndex | None = None,
+        final_norm: bool = False,
         *,
         key: PRNGKeyArray,
     ):
@@ -101,6 +110,11 @@ class SequenceModel(eqx.Module):
           keep their own.
         - `mixer`: called as `mixer(width, key=key)` for each block; options of `FractalSSM` are
           set by `functools.partial(FractalSSM, order=32, clock="scale-invariant")`.
+        - `block`: called as `block(width, key=key)` for each block, in place of a `Block`; `mixer`,
+          `gate`, `norm` and `dropout` are then not used.
+        - `positions`: what tells a step its place, for mixers that see no order: `"none"`,
+          `"sinusoid"`, or `"learned"` for up to `length` places (a stream stays at the last one).
+        - `final_norm`: a layer norm after the last block.
         """
         inputs = check_count("inputs", inputs, smallest=1)
         outputs = check_count("outputs", outputs, smallest=1)
@@ -110,18 +124,23 @@ class SequenceModel(eqx.Module):
         check_choice("task", task, TASKS)
         check_choice("pooling", pooling, POOLINGS)
         check_choice("dtype", dtype, DTYPES)
+        check_choice("positions", positions, POSITIONS)
+        if (positions == "learned") != (length is not None):
+            raise ValueError("length is for positions='learned', which needs it, and only for that")
         if dtype == "float64" and not jax.config.read("jax_enable_x64"):
             raise ValueError("dtype='float64' needs jax.config.update('jax_enable_x64', True)")
         if task == "next-token" and pooling != "none":
             raise ValueError(f"pooling must be 'none' for task='next-token', got {pooling!r}")
         if task == "retrieval" and pooling == "none":
             raise ValueError("pooling must be 'mean' or 'last' for task='retrieval', got 'none'")
-        keys = jax.random.split(key, 2 * depth + 2)
+        keys = jax.random.split(key, 2 * depth + 3)
         encoder = eqx.nn.Embedding if tokens else eqx.nn.Linear
         self.encoder = encoder(inputs, width, key=keys[0])
         self.blocks = tuple(
             Block(mixer(width, key=one), width, gate, norm, dropout, key=two)
-            for one, two in zip(keys[2::2], keys[3::2], strict=True)
+            if block is None
+            else block(width, key=one)
+            for one, two in zip(keys[2:-1:2], keys[3:-1:2], strict=True)
         )
         if task == "next-token" and any(block.mixer.bidirectional for block in self.blocks):
             raise ValueError("task='next-token' needs a causal mixer, got a bidirectional one")
@@ -129,7 +148,12 @@ class SequenceModel(eqx.Module):
             self.head = RetrievalHead(width, outputs, key=keys[1])
         else:
             self.head = eqx.nn.Linear(width, outputs, key=keys[1])
-        self.task, self.pooling, self.dtype = task, pooling, dtype
+        self.final_norm = LayerNorm(width) if final_norm else None
+        self.table = None
+        if length is not None:
+            rows = check_count("length", length, smallest=1)
+            self.table = 0.02 * jax.random.normal(keys[-1], (rows, width))
+        self.task, self.pooling, self.dtype, self.positions = task, pooling, dtype, positions
 
     def __call__(
         self,
@@ -164,13 +188,11 @@ class SequenceModel(eqx.Module):
 
     def with_statistics(self, statistics: Sequence[Statistics | None]) -> "SequenceModel":
         """The model with the running averages of a training step."""
-        normed = [i for i, block in enumerate(self.blocks) if isinstance(block.norm, BatchNorm)]
-        if not normed:
+        new = {i: statistic for i, statistic in enumerate(statistics) if statistic is not None}
+        if not new:
             return self
         return eqx.tree_at(
-            lambda model: [model.blocks[i].norm.running for i in normed],
-            self,
-            [statistics[i] for i in normed],
+            lambda model: [model.blocks[i].norm.running for i in new], self, list(new.values())
         )
 
     def initial_state(self) -> ModelState:
@@ -184,10 +206,12 @@ class SequenceModel(eqx.Module):
     ) -> tuple[Float[Array, " outputs"], ModelState]:
         """The answer for the sequence up to and including the token or sample x."""
         h = self._encoded(jnp.asarray(x), 0)
+        h = self._placed(h[None], state.steps[None])[0]
         mixers = []
         for block, before in zip(self.blocks, state.mixers, strict=True):
             h, after = block.step(h, before, dt)
             mixers.append(after)
+        h = h if self.final_norm is None else self.final_norm(h)
         total, steps = state.total + h.astype(state.total.dtype), state.steps + 1
         pooled = total / steps if self.pooling == "mean" else h
         return self._headed(pooled), ModelState(tuple(mixers), total, steps)
@@ -213,6 +237,7 @@ class SequenceModel(eqx.Module):
         if mask is not None:  # what stands in the padding, even NaN, must not come in by any way
             x = jnp.where(jnp.expand_dims(mask, tuple(range(1, x.ndim))), x, 0)
         h = self._encoded(x, 1)
+        h = self._placed(h, jnp.arange(len(h)))
         statistics = []
         for i, block in enumerate(self.blocks):
             if key is None:
@@ -220,6 +245,7 @@ class SequenceModel(eqx.Module):
             else:
                 h, new = block.training(h, dt, mask, axes, key=jax.random.fold_in(key, i))
             statistics.append(new)
+        h = h if self.final_norm is None else self.final_norm(h)
         return _pool(self.pooling, h, mask), tuple(statistics)
 
     def _encoded(self, x, axes):
@@ -233,6 +259,16 @@ class SequenceModel(eqx.Module):
             raise ValueError(f"x must hold {inputs} channels in its last axis, got {list(x.shape)}")
         return dense(self.encoder, x.astype(self.dtype))
 
+    def _placed(self, h, places):
+        """Steps that know their places."""
+        if self.positions == "none":
+            return h
+        if self.table is None:
+            return h + _sinusoids(places, h.shape[1]).astype(h.dtype)
+        if len(h) > len(self.table):
+            raise ValueError(f"x must hold at most {len(self.table)} steps, got {len(h)}")
+        return h + self.table.at[places.astype(int)].get(mode="clip").astype(h.dtype)
+
     def _headed(self, pooled):
         """The head works in the precision of the parameters."""
         head = self._one_head()
@@ -242,6 +278,13 @@ class SequenceModel(eqx.Module):
         if isinstance(self.head, RetrievalHead):
             raise ValueError("task='retrieval' compares whole sequences: it has no step")
         return self.head
+
+
+def _sinusoids(places: Shaped[Array, " time"], width: int) -> Float[Array, "time {width}"]:
+    """Sines and cosines of wavelengths from 2π to 2π · 10⁴ steps, in turn."""
+    channel = np.arange(width)
+    angles = places[:, None] * jnp.asarray(1e4 ** -((channel - channel % 2) / width))
+    return jnp.where(channel % 2, jnp.cos(angles), jnp.sin(angles))
 
 
 def _pool(

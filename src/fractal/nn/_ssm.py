@@ -16,6 +16,7 @@ from ._clock import CLOCKS, reversed_ticks, ticks
 from ._discretise import DISCRETISATIONS, gate_and_rest
 from ._filter_bank import FreeBank, LearnedAlphaBank
 from ._initial import draw, dt_range, repeated
+from ._inputs import check_durations, check_mask, check_sample, check_sequence, without_padding
 from ._parts import Parts, from_halves, to_halves
 from ._spectra import spectrum
 
@@ -149,22 +150,16 @@ class FractalSSM(eqx.Module):
         - `dt`: how long each sample lasts, ≥ 0: one number, or one for each step; 1 by default.
         - `mask`: False where there is padding, which leaves the state alone.
         """
-        u, mask = _floating(u), None if mask is None else jnp.asarray(mask, bool)
-        if u.ndim != 2 or u.shape[1] != len(self.D):
-            raise ValueError(f"u must have shape (time, {len(self.D)}), got {u.shape}")
+        u = check_sequence(u, len(self.D))
+        length = len(u)
+        dt, mask = check_durations(dt, length, self.D.dtype), check_mask(mask, length)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
         state = self.initial_state() if state is None else state
-        length = len(u)
-        dt = self._durations(dt, length)
-        if mask is not None and mask.shape != (length,):
-            raise ValueError(f"mask must have shape ({length},), got {mask.shape}")
         if length == 0:
             return u, state
 
-        signal = u.astype(self.D.dtype)
-        if mask is not None:
-            signal = jnp.where(mask[:, None], signal, 0.0)
+        signal = without_padding(u.astype(self.D.dtype), mask)
         forward = ticks(self.clock, length, state.time, dt, mask)
         x = self._states(False, signal, forward, state.modes)
         toward, backward = jnp.split(self.C, 2, axis=1) if self.bidirectional else (self.C, None)
@@ -182,10 +177,8 @@ class FractalSSM(eqx.Module):
         """One step of the scan; u is of shape (width,)."""
         if self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: it has no step")
-        u = _floating(u)
-        if u.shape != self.D.shape:
-            raise ValueError(f"u must have shape {self.D.shape}, got {u.shape}")
-        dt = self._durations(dt, 1).reshape(())
+        u = check_sample(u, len(self.D))
+        dt = check_durations(dt, 1, self.D.dtype).reshape(())
         signal = u.astype(self.D.dtype)
         elapsed = ticks(self.clock, 1, state.time, dt, None).reshape(())
         w, B = self._modes()
@@ -198,14 +191,6 @@ class FractalSSM(eqx.Module):
         """The state before the first sample."""
         zero = jnp.zeros(sum(self.sizes), self.D.dtype)
         return State(zero + 0j, jnp.zeros((), self.D.dtype))
-
-    def _durations(self, dt: ArrayLike | None, length: int) -> Float[Array, "*time"]:
-        durations = jnp.asarray(1.0 if dt is None else dt, self.D.dtype)
-        if durations.shape not in ((), (length,)):
-            raise ValueError(
-                f"dt must be a number or have shape ({length},), got {durations.shape}"
-            )
-        return durations
 
     def _states(
         self,
@@ -231,9 +216,3 @@ class FractalSSM(eqx.Module):
         B = from_halves(self.B, axis=0) * (gain / jax.lax.complex(decay, frequency))[:, None]
         dt = jnp.exp(repeated(self.log_dt, self.sizes))
         return (decay * dt, frequency * dt), B
-
-
-def _floating(u: ArrayLike) -> Float[Array, "..."]:
-    """The input as it is, or as floating point where it is of whole numbers."""
-    array = jnp.asarray(u)
-    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)

@@ -1,0 +1,101 @@
+"""One diagonal system for each channel, run as a convolution or step by step: S4D's and DSS's.
+
+x_k = e^w x_{k−1} + b u_k and y_k = Re Σ c x_k for each channel, so that the kernel is a sum of
+exponentials, K_l = Re Σ c b e^{lw}. With l = aM + r it is a product of two small matrices,
+e^{aMw} and e^{rw}: nothing of size (width, modes, time) is ever made, nor that many exponentials.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jax.typing import ArrayLike
+from jaxtyping import Array, Complex, Float
+
+from ..nn._inputs import check_mask, check_sample, check_sequence, without_padding
+from ._convolution import check_causal, convolve
+
+_EXACT = lax.Precision.HIGHEST  # kernels need all digits, on every device
+
+
+class Diagonal(NamedTuple):
+    """Logarithms w of the gates, inputs b and read-outs c of each channel's modes, and D."""
+
+    w: Complex[Array, "width modes"]
+    b: Complex[Array, "width modes"]
+    c: Complex[Array, "scans width modes"]
+    D: Float[Array, " width"]
+
+    def run(
+        self,
+        u: ArrayLike,
+        state: Complex[Array, "width modes"] | None,
+        mask: ArrayLike | None,
+    ) -> tuple[Float[Array, "time width"], Complex[Array, "width modes"] | None]:
+        """All outputs as a convolution, and the state after the last step, if there is one."""
+        u = check_sequence(u, len(self.D))
+        signal = without_padding(u.astype(self.D.dtype), check_mask(mask, len(u)))
+        if state is not None:
+            check_causal(len(self.c))
+        if len(u) == 0:
+            return u, state
+        y = self.D * signal + convolve(signal, exponential_sums(self.c * self.b, self.w, len(u)))
+        if len(self.c) == 2:
+            return y.astype(u.dtype), None
+        after = self.b * exponentially_weighted(signal, self.w)
+        if state is not None:
+            entering = self.c * jnp.exp(self.w) * state
+            y += exponential_sums(entering, self.w, len(u))[0].T
+            after += jnp.exp(len(u) * self.w) * state
+        return y.astype(u.dtype), after
+
+    def step(
+        self, u: ArrayLike, state: Complex[Array, "width modes"]
+    ) -> tuple[Float[Array, " width"], Complex[Array, "width modes"]]:
+        """One step of the recurrence, with the numbers of the convolution."""
+        check_causal(len(self.c))
+        u = check_sample(u, len(self.D))
+        signal = u.astype(self.D.dtype)
+        state = jnp.exp(self.w) * state + self.b * signal[:, None]
+        y = jnp.sum(self.c[0] * state, axis=-1).real + self.D * signal
+        return y.astype(u.dtype), state
+
+
+def exponential_sums(
+    coefficients: Complex[Array, "scans width modes"],
+    w: Complex[Array, "width modes"],
+    length: int,
+) -> Float[Array, "scans width {length}"]:
+    """Re Σ_n c_n e^{l w_n} for l = 0 … length − 1."""
+    coarse, fine = _powers(w, length)
+    left = coefficients[:, :, None, :] * jnp.swapaxes(coarse, 1, 2)
+    # The real part of a complex product, as one real product over both parts.
+    left = jnp.concatenate([left.real, -left.imag], axis=-1)
+    right = jnp.concatenate([fine.real, fine.imag], axis=1)
+    sums = jnp.einsum("shan,hnr->shar", left, right, precision=_EXACT)
+    return sums.reshape(*sums.shape[:2], -1)[..., :length]
+
+
+def exponentially_weighted(
+    u: Float[Array, "time width"], w: Complex[Array, "width modes"]
+) -> Complex[Array, "width modes"]:
+    """Σ_l e^{(L − 1 − l) w} u_l."""
+    coarse, fine = _powers(w, len(u))
+    blocks, size = coarse.shape[-1], fine.shape[-1]
+    newest_first = jnp.pad(u[::-1].T, ((0, 0), (0, blocks * size - len(u))))
+    signal = newest_first.reshape(-1, blocks, size).astype(w.dtype)
+    within = jnp.einsum("har,hnr->hna", signal, fine, precision=_EXACT)
+    return jnp.sum(coarse * within, axis=-1)
+
+
+def _powers(
+    w: Complex[Array, "width modes"], length: int
+) -> tuple[Complex[Array, "width modes blocks"], Complex[Array, "width modes size"]]:
+    """e^{aMw} and e^{rw}, whose products are e^{lw} for all l below the length."""
+    size = math.isqrt(max(length - 1, 0)) + 1
+    blocks = -(-length // size)
+    return (
+        jnp.exp(w[..., None] * (size * jnp.arange(blocks, dtype=w.real.dtype))),
+        jnp.exp(w[..., None] * jnp.arange(size, dtype=w.real.dtype)),
+    )

@@ -1,0 +1,170 @@
+"""S4: diagonal plus low rank, convolved by way of its Cauchy kernel (Gu et al., 2022)."""
+
+from typing import NamedTuple, SupportsIndex
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Complex, Float, PRNGKeyArray
+
+from ..nn._initial import dt_range
+from ..nn._inputs import check_mask, check_sample, check_sequence, without_padding
+from ..theory._arguments import check_count, check_order
+from ._convolution import check_causal, check_rescale, convolve
+from ._dplr import LowRank, dplr_kernels
+from ._legs import normal_legs
+from ._parameters import check_copies, draw, from_pairs, shared, to_pairs
+
+
+class S4State(NamedTuple):
+    """What a layer remembers, and C, which is found once so that each step costs O(order)."""
+
+    modes: Complex[Array, "width modes"]
+    readout: Complex[Array, "width modes"]
+
+
+class S4(eqx.Module):
+    """dx/dt = (Λ − P P*) x + B u, y = 2 Re(C x) + D u for each channel, by the bilinear rule.
+
+    What is trained is C̃ = C (I − Āᴸ), which makes the kernel of length L a sum of fractions,
+    exactly. L is `length`; shorter sequences use the beginning of that kernel. Longer ones, and
+    other time steps, are as exact but dearer: C must be recovered first.
+
+    >>> import jax
+    >>> from fractal.baselines import S4
+    >>> ssm = S4(width=4, order=16, length=100, key=jax.random.key(0))
+    >>> u = jax.random.normal(jax.random.key(1), (100, 4))
+    >>> y, state = ssm(u)
+    >>> y_t, state = ssm.step(u[0], state)  # and on, one sample at a time
+    >>> y.shape, y_t.shape
+    ((100, 4), (4,))
+    """
+
+    log_decay: Float[Array, "copies modes"]
+    frequency: Float[Array, "copies modes"]
+    P: Float[Array, "copies modes 2"]
+    B: Float[Array, "copies modes 2"]
+    C: Float[Array, "scans width modes 2"]
+    D: Float[Array, " width"]
+    log_dt: Float[Array, " width"]
+    length: int = eqx.field(static=True)
+    bidirectional: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        width: SupportsIndex,
+        order: SupportsIndex = 64,
+        length: SupportsIndex = 1024,
+        bidirectional: bool = False,
+        copies: SupportsIndex = 1,
+        dt_min: float = 1e-3,
+        dt_max: float = 1e-1,
+        *,
+        key: PRNGKeyArray,
+    ):
+        """
+        **Arguments:**
+
+        - `width`: number of input and output channels.
+        - `order`: N, size of each channel's real state; N/2 complex modes are kept.
+        - `length`: of the sequences to come.
+        - `bidirectional`: a second kernel, of its own C̃, for what comes after.
+        - `copies`: how many sets of Λ, P and B the channels share, from 1 to `width`, a divisor of
+          it; all start as LegS.
+        - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform, one for each channel.
+        """
+        width = check_count("width", width, smallest=1)
+        order, copies = check_order(order), check_copies(copies, width)
+        self.length = check_count("length", length, smallest=1)
+        self.bidirectional = bidirectional
+        legs = normal_legs(order)
+        self.log_decay = jnp.full((copies, order // 2), np.log(0.5))
+        self.frequency = jnp.tile(jnp.imag(legs.eigenvalues), (copies, 1))
+        self.P, self.B = (to_pairs(np.tile(x, (copies, 1))) for x in (legs.P, legs.B))
+        C, self.D, self.log_dt = draw(
+            key,
+            width=width,
+            modes=order // 2,
+            scans=2 if bidirectional else 1,
+            ends=dt_range("uniform", dt_min, dt_max, None),
+        )
+        system = self._system(jnp.ones(()))
+        self.C = to_pairs(system.truncated(from_pairs(C), self.length))
+
+    @jax.jit
+    def __call__(
+        self,
+        u: ArrayLike,
+        state: S4State | None = None,
+        dt: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+    ) -> tuple[Float[Array, "time width"], S4State | None]:
+        """All outputs, and the state after the last step (None for a bidirectional layer).
+
+        **Arguments:**
+
+        - `u`: the input, (time, width).
+        - `state`: where to go on from, step by step; by default zero, as a convolution.
+        - `dt`: one factor of Δ for all steps; 1 by default.
+        - `mask`: False where there is padding, which counts as zeros.
+        """
+        u = check_sequence(u, len(self.D))
+        signal = without_padding(u.astype(self.D.dtype), check_mask(mask, len(u)))
+        system = self._system(check_rescale(dt, self.D.dtype))
+        if self.bidirectional:
+            if state is not None:
+                check_causal(len(self.C))
+            y = convolve(signal, self._kernels(system, dt, len(u))) if len(u) else signal
+            return (y + self.D * signal).astype(u.dtype), None
+
+        start = self.initial_state() if state is None else state
+
+        # Without a state the scan only leaves one: when nobody reads that, it is not compiled.
+        def advance(modes, sample):
+            modes = system.step(modes, sample)
+            return modes, 2 * jnp.sum(start.readout * modes, axis=-1).real
+
+        modes, y = jax.lax.scan(advance, start.modes, signal)
+        if state is None and len(u):
+            y = convolve(signal, self._kernels(system, dt, len(u)))
+        return (y + self.D * signal).astype(u.dtype), S4State(modes, start.readout)
+
+    @jax.jit
+    def step(
+        self, u: ArrayLike, state: S4State, dt: ArrayLike | None = None
+    ) -> tuple[Float[Array, " width"], S4State]:
+        """One step of the recurrence, with the numbers of the convolution; u is (width,)."""
+        check_causal(len(self.C))
+        u = check_sample(u, len(self.D))
+        signal = u.astype(self.D.dtype)
+        modes = self._system(check_rescale(dt, self.D.dtype)).step(state.modes, signal)
+        y = 2 * jnp.sum(state.readout * modes, axis=-1).real + self.D * signal
+        return y.astype(u.dtype), S4State(modes, state.readout)
+
+    def initial_state(self) -> S4State:
+        """The state before the first sample."""
+        check_causal(len(self.C))
+        (readout,) = self._readouts()
+        return S4State(jnp.zeros_like(readout), readout)
+
+    def _kernels(
+        self, system: LowRank, dt: ArrayLike | None, length: int
+    ) -> Float[Array, "scans width {length}"]:
+        """The kernels of every channel: C̃ serves the trained Δ, up to the trained length."""
+        if dt is None and length <= self.length:
+            return dplr_kernels(system, from_pairs(self.C), self.length)[..., :length]
+        return dplr_kernels(system, system.truncated(self._readouts(), length), length)
+
+    def _readouts(self) -> Complex[Array, "scans width modes"]:
+        """C from C̃."""
+        return self._system(jnp.ones_like(self.D[0])).recovered(from_pairs(self.C), self.length)
+
+    def _system(self, dt: Float[Array, ""]) -> LowRank:
+        parts = -jnp.exp(self.log_decay), self.frequency
+        Lambda, P, B = (
+            shared(x, len(self.D))
+            for x in (jax.lax.complex(*parts), from_pairs(self.P), from_pairs(self.B))
+        )
+        return LowRank(Lambda, P, B, dt * jnp.exp(self.log_dt)[:, None])

@@ -1,0 +1,85 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+
+from fractal.baselines import DSS
+from mixers import complex_of, signal, streamed
+
+
+def layer(width=3, order=5, **options):
+    return DSS(width, order, **{"key": jax.random.key(0)} | options)
+
+
+def dense_kernels(ssm, length):
+    """By matrix exponentials, or by the softmax as it is written."""
+    real, frequency = np.asarray(ssm.real, float), np.asarray(ssm.frequency, float)
+    eigenvalues = (-np.exp(real) if ssm.kernel == "exp" else real) + 1j * frequency
+    steps, W = np.exp(np.asarray(ssm.log_dt, float)), complex_of(ssm.W)
+    kernels = np.zeros((*W.shape[:2], length))
+    for h in range(W.shape[1]):
+        x = steps[h, 0] * eigenvalues.real + 1j * steps[h, 1] * eigenvalues.imag
+        if ssm.kernel == "exp":
+            A_bar = scipy.linalg.expm(np.diag(x))
+            b = np.linalg.solve(np.diag(eigenvalues), np.diag(A_bar) - 1)
+            rows = np.stack([np.linalg.matrix_power(A_bar, k) @ b for k in range(length)], axis=1)
+        else:
+            powers = np.exp(x[:, None] * np.arange(length))
+            rows = powers / powers.sum(axis=1, keepdims=True) / eigenvalues[:, None]
+        kernels[:, h] = (W[:, h] @ rows).real
+    return kernels
+
+
+@pytest.mark.parametrize(("kernel", "tolerance"), [("exp", 1e-11), ("softmax", 1e-5)])
+def test_outputs_equal_an_explicit_convolution(kernel, tolerance):
+    """1/x of the softmax is published as x̄/(|x|² + 10⁻⁷), which the plain one is not."""
+    with jax.enable_x64(True):
+        ssm, u = layer(kernel=kernel, bidirectional=True), signal(40, 3)
+        if kernel == "softmax":  # some modes that grow
+            ssm = eqx.tree_at(lambda s: s.real, ssm, jnp.array([0.4, -0.5, -2.0, 1.3, -0.1]))
+        forward, backward = dense_kernels(ssm, 40)
+        expected = np.asarray(ssm.D) * np.asarray(u)
+        for now in range(40):
+            for then in range(40):
+                lag = now - then
+                kernel = forward[:, lag] if lag >= 0 else backward[:, -lag - 1]
+                expected[now] += kernel * np.asarray(u[then])
+        np.testing.assert_allclose(ssm(u)[0], expected, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("x64", "tolerance"), [(True, 1e-9), (False, 1e-4)])
+def test_steps_and_chunks_with_carried_state_equal_the_convolution(x64, tolerance):
+    with jax.enable_x64(x64):
+        ssm, u = layer(order=16), signal(90, 3)
+        y, final, steps, last, chunks = streamed(ssm, u, 40)
+        for other in (steps, chunks):
+            np.testing.assert_allclose(other, y, atol=tolerance * np.abs(y).max())
+        np.testing.assert_allclose(last, final, atol=tolerance)
+
+
+def test_eigenvalues_start_as_half_of_legs_normal_form():
+    """Eigenvalues of the skew part of LegS of twice the order, by a general eigensolver."""
+    n = np.arange(32)
+    lower = np.tril(np.sqrt(np.outer(2 * n + 1, 2 * n + 1)), -1)
+    eigenvalues = np.linalg.eigvals((lower - lower.T) / 2)
+    expected = np.sort(eigenvalues.imag[eigenvalues.imag > 0])[::-1]
+    np.testing.assert_allclose(layer(order=16).frequency, expected, rtol=1e-5)
+    np.testing.assert_allclose(layer(kernel="softmax").real, -0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: layer(kernel="relu"), "kernel must be one of exp, softmax"),
+        (lambda: layer(order=0), "order must be a whole number of at least 1"),
+        (lambda: layer(kernel="softmax").initial_state(), "depends on the length"),
+        (lambda: layer(kernel="softmax").step(jnp.zeros(3), jnp.zeros((3, 5)) + 0j), "no step"),
+        (lambda: layer(bidirectional=True).step(jnp.zeros(3), jnp.zeros((3, 5)) + 0j), "no step"),
+        (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(5)), "dt must be one number"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,110 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+
+from fractal.baselines import S4D
+from mixers import complex_of, signal, streamed
+
+
+def layer(width=4, order=8, **options):
+    return S4D(width, order, **{"key": jax.random.key(0)} | options)
+
+
+def dense_kernels(ssm, length, dt=1.0):
+    """Kernels of every channel from the discretised matrices, power by power."""
+    copies = len(ssm.log_decay)
+    A = -np.exp(np.asarray(ssm.log_decay, float)) + 1j * np.asarray(ssm.frequency, float)
+    B, C = complex_of(ssm.B), complex_of(ssm.C)
+    kernels = np.zeros((*C.shape[:2], length))
+    for h, step in enumerate(dt * np.exp(np.asarray(ssm.log_dt, float))):
+        a, b = A[h % copies], B[h % copies]
+        n = len(a)
+        if ssm.discretisation == "zoh":
+            together = np.zeros((n + 1, n + 1), complex)
+            together[:n, :n], together[:n, n] = np.diag(a), b
+            moved = scipy.linalg.expm(step * together)
+            A_bar, x = moved[:n, :n], moved[:n, n]
+        else:
+            below = np.eye(n) - step / 2 * np.diag(a)
+            A_bar = np.linalg.solve(below, np.eye(n) + step / 2 * np.diag(a))
+            x = np.linalg.solve(below, step * b)
+        for k in range(length):
+            kernels[:, h, k] = 2 * (C[:, h] @ x).real
+            x = A_bar @ x
+    return kernels
+
+
+def convolved(kernels, D, u):
+    """Sums over all lags; the second kernel reads what comes after, from the next step on."""
+    u = np.asarray(u, float)
+    y = np.asarray(D, float) * u
+    for now in range(len(u)):
+        for then in range(len(u)):
+            if then <= now:
+                y[now] += kernels[0, :, now - then] * u[then]
+            elif len(kernels) == 2:
+                y[now] += kernels[1, :, then - now - 1] * u[then]
+    return y
+
+
+@pytest.mark.parametrize(
+    ("options", "dt"),
+    [
+        ({"init": "legs"}, None),
+        ({"init": "inv", "bidirectional": True, "copies": 2}, 0.7),
+        ({"init": "lin", "discretisation": "bilinear", "dt_max": 2.0}, 1.5),
+    ],
+)
+def test_outputs_equal_a_convolution_with_powers_of_the_dense_matrices(options, dt):
+    with jax.enable_x64(True):
+        ssm, u = layer(**options), signal(30, 4)
+        expected = convolved(dense_kernels(ssm, 30, dt or 1.0), ssm.D, u)
+        np.testing.assert_allclose(ssm(u, dt=dt)[0], expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("discretisation", ["zoh", "bilinear"])
+@pytest.mark.parametrize(("x64", "tolerance"), [(True, 1e-9), (False, 1e-4)])
+def test_steps_and_chunks_with_carried_state_equal_the_convolution(discretisation, x64, tolerance):
+    with jax.enable_x64(x64):
+        ssm, u = layer(order=32, discretisation=discretisation), signal(90, 4)
+        y, final, steps, last, chunks = streamed(ssm, u, 40)
+        for other in (steps, chunks):
+            np.testing.assert_allclose(other, y, atol=tolerance)
+        np.testing.assert_allclose(last, final, atol=tolerance)
+
+
+def test_frequencies_start_as_published():
+    """(N/π)(N/(2n+1) − 1), πn, and those of LegS, which the first approximates."""
+    n = np.arange(32)
+    np.testing.assert_allclose(layer(order=64, init="lin").frequency[0], np.pi * n, rtol=1e-6)
+    inverse = np.asarray(layer(order=64, init="inv").frequency[0])
+    np.testing.assert_allclose(inverse[:3], [1283.4, 414.2, 240.4], rtol=1e-3)
+    legs = -np.asarray(layer(order=64, init="legs").frequency[0])
+    np.testing.assert_allclose(legs[:3], [1303.3, 433.0, 258.2], rtol=1e-3)
+    np.testing.assert_allclose(layer().log_decay, np.log(0.5), rtol=1e-6)
+
+
+def test_a_step_that_forgets_everything_at_once_stays_finite():
+    """Bilinear gate of zero: Δλ = −2."""
+    ssm = layer(init="lin", discretisation="bilinear", dt_min=4, dt_max=4)
+    y, gradient = jax.value_and_grad(lambda s: jnp.sum(s(jnp.ones((9, 4)))[0]))(ssm)
+    assert np.isfinite(y)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: layer(init="quad"), "init must be one of legs, lin, inv"),
+        (lambda: layer(order=7), "order must be even"),
+        (lambda: layer(copies=3), "copies must divide width = 4"),
+        (lambda: layer(discretisation="euler"), "discretisation must be one of zoh, bilinear"),
+        (lambda: layer()(jnp.zeros((5, 4)), dt=jnp.ones(5)), "dt must be one number"),
+        (lambda: layer(bidirectional=True).initial_state(), "no step or state"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,140 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fractal.baselines import S5
+from fractal.baselines._legs import normal_legs
+from mixers import signal, streamed
+
+
+def layer(width=3, order=16, blocks=2, **options):
+    return S5(width, order, blocks, **{"key": jax.random.key(0)} | options)
+
+
+def published(ssm, u, dt=1.0, mask=None, clip=False):
+    """The formulas of the paper, step by step in complex128."""
+    real = np.asarray(ssm.Lambda_re, float)
+    eigenvalues = (np.minimum(real, -1e-4) if clip else real) + 1j * np.asarray(ssm.Lambda_im)
+    B, C = (np.asarray(x, float) for x in (ssm.B, ssm.C))
+    B, C = B[..., 0] + 1j * B[..., 1], C[..., 0] + 1j * C[..., 1]
+    u, D = np.asarray(u, float), np.asarray(ssm.D, float)
+    delta = np.exp(np.asarray(ssm.log_step, float)[:, 0])
+
+    def states(order):
+        x, kept = np.zeros(len(eigenvalues), complex), {}
+        for k in order:
+            step = delta * np.broadcast_to(dt, len(u))[k]
+            if ssm.discretisation == "zoh":
+                gate = np.exp(eigenvalues * step)
+                gain = (gate - 1) / eigenvalues
+            else:
+                below = 1 / (1 - step * eigenvalues / 2)
+                gate, gain = below * (1 + step * eigenvalues / 2), below * step
+            if mask is None or mask[k]:
+                x = gate * x + gain * (B @ u[k])
+            kept[k] = x
+        return np.stack([kept[k] for k in range(len(u))])
+
+    x = states(range(len(u)))
+    if ssm.bidirectional:
+        x = np.concatenate([x, states(range(len(u) - 1, -1, -1))], axis=1)
+    return 2 * (x @ C.T).real + D * u
+
+
+@pytest.mark.parametrize(
+    ("options", "irregular"),
+    [
+        ({"bidirectional": True, "C_init": "trunc"}, False),
+        ({"discretisation": "bilinear", "C_init": "complex_normal", "clip_eigs": True}, True),
+        pytest.param({"bidirectional": True}, True, marks=pytest.mark.slow),
+        pytest.param({"discretisation": "bilinear"}, False, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize(
+    ("x64", "tolerance"), [(False, 1e-5), pytest.param(True, 1e-12, marks=pytest.mark.slow)]
+)
+def test_outputs_equal_the_published_formulas_in_a_loop(options, irregular, x64, tolerance):
+    with jax.enable_x64(x64):
+        ssm, u, rng = layer(**options), signal(70, 3), np.random.default_rng(0)
+        if options.get("clip_eigs"):
+            ssm = eqx.tree_at(lambda s: s.Lambda_re, ssm, ssm.Lambda_re.at[2].set(0.3))
+        dt = rng.uniform(0.1, 2, 70) if irregular else None
+        mask = rng.uniform(size=70) < 0.7 if irregular else None
+        expected = published(ssm, u, 1.0 if dt is None else dt, mask, clip="clip_eigs" in options)
+        counted = slice(None) if mask is None else mask
+        y, _ = ssm(u, None, dt, mask)
+        np.testing.assert_allclose(y[counted], expected[counted], atol=tolerance)
+
+
+def test_eigenvalues_start_as_blocks_of_legs_normal_form():
+    """The largest and smallest frequencies that S5's paper sizes have."""
+    for order, fastest, slowest in [(2, 0.866, 0.866), (16, 80.97, 0.352), (64, 1303.3, 0.264)]:
+        eigenvalues = normal_legs(order).eigenvalues
+        np.testing.assert_allclose(eigenvalues.real, -0.5)
+        np.testing.assert_allclose(eigenvalues.imag[[0, -1]], [-fastest, -slowest], rtol=3e-3)
+        assert np.all(np.diff(eigenvalues.imag) > 0)
+    ssm = layer(order=16, blocks=2)
+    one = normal_legs(8).eigenvalues
+    np.testing.assert_allclose(ssm.Lambda_im, np.tile(one.imag, 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("C_init", "variance"),
+    [("lecun", 2 / (64 * 50)), ("trunc", 2 / 64), ("complex_normal", 1.0)],
+)
+def test_parameters_start_with_the_published_variances(C_init, variance):
+    """V* V = 1 on the kept half: turning by V keeps the variance of complex noise."""
+    ssm = S5(50, 64, 4, C_init, key=jax.random.key(0))
+    np.testing.assert_allclose(np.mean(np.sum(ssm.C**2, axis=-1)), variance, rtol=0.1)
+    np.testing.assert_allclose(np.mean(np.sum(ssm.B**2, axis=-1)), 1 / 64, rtol=0.1)
+    # JAX's own initialiser on the shapes that the published code hands to it.
+    lecun = jax.nn.initializers.lecun_normal()
+    drawn = lecun(jax.random.key(0), (64, 50))
+    np.testing.assert_allclose(np.var(drawn), 1 / 64, rtol=0.05)
+    if C_init != "complex_normal":
+        shape = (50, 64, 2) if C_init == "lecun" else (1, 64, 2)
+        keys = jax.random.split(jax.random.key(0), 20)
+        drawn = jax.vmap(lambda key: lecun(key, shape))(keys)
+        np.testing.assert_allclose(2 * np.var(drawn), variance, rtol=0.1)
+
+
+def test_steps_start_log_uniform_one_for_each_state():
+    ssm = S5(2, 512, 1, dt_min=1e-4, dt_max=1e-1, key=jax.random.key(0))
+    assert ssm.log_step.shape == (256, 1)
+    place = (np.asarray(ssm.log_step) - np.log(1e-4)) / np.log(1e3)
+    assert 0 <= place.min() < place.max() <= 1
+    np.testing.assert_allclose([place.mean(), place.var()], [1 / 2, 1 / 12], atol=0.04)
+
+
+def test_steps_and_chunks_with_carried_state_equal_one_call():
+    ssm, u = layer(), signal(40, 3)
+    y, final, steps, last, chunks = streamed(ssm, u, 20)
+    for other in (steps, chunks):
+        np.testing.assert_allclose(other, y, atol=1e-5)
+    np.testing.assert_allclose(last, final, atol=1e-5)
+
+
+def test_half_the_samples_with_dt_two_follow_the_same_signal():
+    """S5's step_rescale: held samples, so that the states agree at the ends of the long ones."""
+    ssm, u = layer(), signal(30, 3)
+    fine, coarse = ssm(jnp.repeat(u, 2, axis=0)), ssm(u, dt=2.0)
+    np.testing.assert_allclose(fine[1], coarse[1], atol=1e-5)
+    np.testing.assert_allclose(fine[0][1::2], coarse[0], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: layer(order=12, blocks=4), "order must be a multiple of 2·blocks = 8"),
+        (lambda: layer(C_init="zeros"), "C_init must be one of lecun, trunc, complex_normal"),
+        (lambda: layer(discretisation="euler"), "discretisation must be one of zoh, bilinear"),
+        (lambda: layer(dt_min=1), "dt_min must not exceed dt_max"),
+        (lambda: layer(blocks=0), "blocks must be a whole number of at least 1"),
+        (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(4)), "dt must be a number or have shape"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

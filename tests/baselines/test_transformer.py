@@ -1,0 +1,79 @@
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fractal.baselines import Attention, Performer, TransformerBlock
+from fractal.nn import SequenceModel
+from mixers import signal
+
+
+def block(width=6, **options):
+    attention = functools.partial(Attention, heads=2)
+    return TransformerBlock(width, **{"attention": attention, "key": jax.random.key(0)} | options)
+
+
+def model(attention, **options):
+    made = functools.partial(TransformerBlock, attention=attention, mlp=12)
+    return SequenceModel(7, 3, 8, 2, block=made, key=jax.random.key(0), **options)
+
+
+def test_a_block_is_two_residuals_behind_norms():
+    b, x = block(mlp=10), signal(15, 6)
+
+    def norm(x):
+        return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+
+    x1 = x + b.mixer(norm(x))[0]
+    hidden = jax.nn.gelu(norm(x1) @ b.wide.weight.T + b.wide.bias)
+    expected = x1 + hidden @ b.narrow.weight.T + b.narrow.bias
+    np.testing.assert_allclose(b(x)[0], expected, atol=1e-5)
+    np.testing.assert_allclose(b.training(x, key=jax.random.key(0))[0], expected, atol=1e-5)
+
+
+def test_dropout_leaves_single_numbers_out_and_keeps_the_mean():
+    b, x = block(dropout=0.5), signal(15, 6)
+    b = eqx.tree_at(lambda b: b.narrow.weight, b, jnp.zeros_like(b.narrow.weight))
+    full = b(x)[0] - x
+    train = jax.jit(jax.vmap(lambda key: b.training(x, key=key)[0] - x))
+    dropped = np.asarray(train(jax.random.split(jax.random.key(0), 100)))
+    gone = np.abs(dropped) < 1e-6
+    np.testing.assert_allclose(gone.mean(axis=0), 0.5, atol=0.25)
+    np.testing.assert_allclose(dropped[~gone], np.broadcast_to(2 * full, gone.shape)[~gone],
+                               atol=1e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize("positions", ["none", "sinusoid", "learned"])
+def test_only_positions_tell_attention_the_order(positions):
+    length = 20 if positions == "learned" else None
+    m, x = model(Attention, positions=positions, length=length), jnp.arange(14) % 7
+    answers = jax.jit(jax.vmap(m))(jnp.stack([x, x[::-1]]))
+    assert np.allclose(answers[0], answers[1], atol=1e-5) == (positions == "none")
+
+
+@pytest.mark.parametrize("positions", ["sinusoid", "learned"])
+def test_streaming_equals_the_whole_sequence(positions):
+    length = 12 if positions == "learned" else None
+    attention = functools.partial(Performer, causal=True, count=16)
+    m = model(attention, task="next-token", positions=positions, length=length, final_norm=True)
+    x, state, step = jnp.arange(12) % 7, m.initial_state(), jax.jit(lambda m, *a: m.step(*a))
+    expected = jax.jit(lambda m, x: m(x))(m, x)
+    for k in range(12):
+        answer, state = step(m, x[k], state)
+        np.testing.assert_allclose(answer, expected[k], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: block(mlp=0), "mlp must be a whole number of at least 1"),
+        (lambda: block(dropout=1.0), r"dropout must lie in \[0, 1\)"),
+        (lambda: model(Attention, task="next-token"), "needs a causal mixer"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
