@@ -1,11 +1,13 @@
 """The command line: `fractal COMMAND …`. Results go to stdout, everything else to stderr."""
 
 import contextlib
+import dataclasses
 import io
 import os
 import re
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import tyro
 
@@ -13,30 +15,34 @@ from .._errors import UserError
 from .bench import Bench
 from .data import Data
 from .memory import Memory
+from .train import Eval, Train
 from .verify import Verify
 
-_DESCRIPTION = "Power-law memory for sequence models. Example: fractal verify --figures figures"
+_DESCRIPTION = "Power-law memory for sequence models. Example: fractal train listops"
 _COMMANDS = (
-    Annotated[Verify, tyro.conf.subcommand("verify")]
+    Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Eval, tyro.conf.subcommand("eval")]
+    | Annotated[Data, tyro.conf.subcommand("data")]
+    | Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Memory, tyro.conf.subcommand("memory")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
-    | Annotated[Data, tyro.conf.subcommand("data")]
 )
 _CONFIG = (
     tyro.conf.OmitSubcommandPrefixes,
     tyro.conf.FlagCreatePairsOff,
     tyro.conf.HelptextFromCommentsOff,
 )
+_WITH_SETTINGS = ("train",)  # commands that hand on what they do not know
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code: 0, 1 where a check failed, 2 for a user's mistake."""
     try:
-        command = _parse(sys.argv[1:] if arguments is None else arguments)
+        command = _command(sys.argv[1:] if arguments is None else arguments)
         return command.run()
     except UserError as error:
         print(f"fractal: {error}", file=sys.stderr)
-        return 2
+        return error.exit_code
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -45,17 +51,25 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _parse(arguments: list[str]) -> Verify | Memory | Bench | Data:
+def _command(arguments: list[str]) -> Any:
+    if not arguments or arguments[0] not in _WITH_SETTINGS:
+        return parsed(_COMMANDS, arguments)
+    command, rest = parsed(_COMMANDS, arguments, return_unknown_args=True)
+    return dataclasses.replace(command, settings=tuple(rest))
+
+
+def parsed(kind: Any, arguments: Sequence[str], **options: Any) -> Any:
     """tyro's reading of the arguments, with its boxed complaint folded into one line."""
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
             return tyro.cli(
-                _COMMANDS,  # pyright: ignore[reportArgumentType]
+                kind,
                 prog="fractal",
                 description=_DESCRIPTION,
                 args=arguments,
                 config=_CONFIG,
+                **options,
             )
     except SystemExit as stop:
         if stop.code in (None, 0):

@@ -7,6 +7,8 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+import tyro
+
 from .._errors import UserError
 from ..nn._block import GATES
 from ..nn._model import DTYPES, POOLINGS
@@ -51,7 +53,7 @@ class Model:
         pooling: mean or last.
         bidirectional: whether the model sees the whole sequence at every step.
         dtype: of activations.
-        options: what else the model takes, such as order 32 clock scale-invariant.
+        options: what else the model takes, by name.
     """
 
     name: str = "fractal"
@@ -63,7 +65,7 @@ class Model:
     pooling: str = "mean"
     bidirectional: bool = True
     dtype: str = "float32"
-    options: Mapping[str, Option] = dataclasses.field(default_factory=dict)
+    options: tyro.conf.Suppress[Mapping[str, Option]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         _check("model.gate", self.gate, (None, *GATES))
@@ -120,8 +122,8 @@ class Config:
     """
 
     data: Data
-    model: Model = Model()
-    optimiser: Optimiser = Optimiser()
+    model: Model = dataclasses.field(default_factory=Model)
+    optimiser: Optimiser = dataclasses.field(default_factory=Optimiser)
     steps: int = 1000
     seed: int = 0
     evaluate_every: int = 250
@@ -138,6 +140,24 @@ class Config:
     def to_json(self) -> str:
         """As text; `from_json` gives it back."""
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+
+def shortened(config: Config, steps: int) -> Config:
+    """The same run in another number of steps, with all intervals in proportion."""
+    _require("steps must be positive", steps > 0)
+
+    def scaled(count: int) -> int:
+        return max(1, round(count * steps / config.steps))
+
+    optimiser = config.optimiser
+    warmup = min(steps - 1, scaled(optimiser.warmup)) if optimiser.warmup else 0
+    return dataclasses.replace(
+        config,
+        steps=steps,
+        optimiser=dataclasses.replace(optimiser, warmup=warmup),
+        evaluate_every=scaled(config.evaluate_every),
+        checkpoint_every=scaled(config.checkpoint_every),
+    )
 
 
 def from_json(path: pathlib.Path) -> Config:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._errors import UserError
 
+_SECONDS_BETWEEN_LINES = 5.0
 LOGGERS = ("tensorboard", "wandb", "trackio")
 
 
@@ -45,7 +46,8 @@ class Journal:
         loggers: Sequence[Logger] = (),
     ):
         self._path, self._writes, self._loggers = folder / "metrics.jsonl", writes, loggers
-        self._batch, self._last, self._shown = batch, (start, time.monotonic()), {}
+        self._steps, self._batch, self._shown = steps, batch, {}
+        self._last = (start, time.monotonic())
         self._bar = None
         if not writes:
             return
@@ -69,20 +71,22 @@ class Journal:
             logger.log(numbers, step)
 
     def show(self, step: int, **numbers: float) -> None:
-        """Show numbers, with the speed since the last time."""
+        """Show numbers and the speed; lines on a file come a few seconds apart."""
         if not self._writes:
             return
-        before, then = self._last
-        now = time.monotonic()
-        self._last = (step, now)
         self._shown |= numbers
-        speed = (step - before) * self._batch / max(now - then, 1e-9)
+        before, then = self._last
+        passed = time.monotonic() - then
+        if self._bar is None and passed < _SECONDS_BETWEEN_LINES:
+            return
         text = ", ".join(f"{name} {value:.4g}" for name, value in self._shown.items())
+        if step > before:
+            self._last = (step, time.monotonic())
+            text += f", {(step - before) * self._batch / passed:,.0f} examples/s"
         if self._bar is not None:
-            description = f"{text}, {speed:,.0f} examples/s"
-            self._bar.update(self._task, completed=step, description=description)
+            self._bar.update(self._task, completed=step, description=text)
         else:
-            print(f"step {step}: {text}, {speed:,.0f} examples/s", file=sys.stderr, flush=True)
+            print(f"step {step} of {self._steps}: {text}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Put the bar away, and end the loggers."""

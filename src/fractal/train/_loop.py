@@ -112,6 +112,15 @@ def train(
     return _finish(config, task, folder, checkpoints, state, devices)
 
 
+def test(folder: pathlib.Path) -> dict:
+    """The scores of a run's best checkpoint on the test set."""
+    config, devices = from_json(folder / "config.json"), Devices()
+    task = load_task(config)
+    state = devices.copy(_initial(config, task))
+    checkpoints = Checkpoints(folder / "checkpoints", config.keep)
+    return _judge(config, task, checkpoints, state, devices)[0]
+
+
 def load_task(config: Config, workers: int = 1) -> Task:
     """The data that the settings name."""
     data = config.data
@@ -133,13 +142,12 @@ def _batches(config: Config, task: Task, split: Split, devices: Devices, trainin
 
 def _initial(config: Config, task: Task) -> State:
     model = build(config.model, task, jax.random.key(config.seed))
-    zero = jnp.zeros(())
     return State(
         model=model,
         moments=transformation(config.optimiser, config.steps).init(model),
         average=jax.tree.map(jnp.copy, model) if config.optimiser.ema else None,
-        loss=zero,
-        correct=zero,
+        loss=jnp.zeros(()),
+        correct=jnp.zeros(()),
         first_loss=jnp.asarray(jnp.nan),
         best=jnp.asarray(-1.0),
     )
@@ -234,7 +242,7 @@ def evaluate(
         sums += np.asarray(_sums(model, batch, _mask(task, batch)), float)
     stream.close()
     loss, correct, count = sums
-    return {"loss": loss / count, "accuracy": correct / count}
+    return {"loss": float(loss / count), "accuracy": float(correct / count)}
 
 
 @jax.jit
@@ -289,8 +297,21 @@ def _finish(
     state: State,
     devices: Devices,
 ) -> dict:
-    """Judge the best checkpoint on the test set, and keep its weights and scores."""
-    best_step, best = checkpoints.best(state, devices.say)
+    """Judge the best checkpoint, and keep its weights and scores."""
+    result, model = _judge(config, task, checkpoints, state, devices)
+    if devices.process == 0:
+        save(folder / "model.safetensors", jax.tree.map(np.asarray, model))
+        (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def _judge(
+    config: Config, task: Task, checkpoints: Checkpoints, state: State, devices: Devices
+) -> tuple[dict, SequenceModel]:
+    """The scores of the best checkpoint on the test set, and the model in it."""
+    step, best = checkpoints.best(state, devices.say)
+    if step == 0:
+        raise UserError(f"{checkpoints.folder} holds no checkpoint")
     model = _judged(best)
     scores = evaluate(model, config, task, task.splits.test, devices)
     result = {
@@ -300,12 +321,9 @@ def _finish(
         "parameters": parameters(model),
         "steps": config.steps,
         "seed": config.seed,
-        "best_step": best_step,
+        "best_step": step,
         "validation_accuracy": float(best.best),
         "test_loss": scores["loss"],
         "test_accuracy": scores["accuracy"],
     }
-    if devices.process == 0:
-        save(folder / "model.safetensors", jax.tree.map(np.asarray, model))
-        (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
-    return result
+    return result, model

@@ -1,0 +1,59 @@
+"""Image (grey CIFAR-10).
+
+mini: `fractal train image`
+    MINI_NOTE
+paper: `fractal train image --preset paper`, for GPUs; with `--model s5` the published S5
+    Published test accuracy in %: S5 88.00 (87.59 in the FRACTAL paper), Transformer 42.44,
+    Performer 42.77. Not run here.
+"""
+
+from .._config import Config, Data, Model, Optimiser
+
+MINI = Config(
+    data=Data("image", "mini", batch=50),
+    model=Model(width=64, depth=2, options={"order": 8}),
+    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    steps=1500,
+)
+
+_EPOCH = 900
+PAPER = Config(
+    data=Data("image", "paper", batch=50),
+    model=Model(
+        "s5",
+        width=512,
+        depth=6,
+        gate="half_glu1",
+        norm="batch",
+        dropout=0.1,
+        options={"order": 384, "blocks": 3, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": True},
+    ),
+    optimiser=Optimiser(
+        lr=0.0045,
+        ssm_lr=0.001,
+        weight_decay=0.07,
+        groups="B-fast",
+        dt_global=False,
+        warmup=1 * _EPOCH,
+    ),
+    steps=250 * _EPOCH,
+    evaluate_every=_EPOCH,
+    checkpoint_every=_EPOCH,
+    log_every=100,
+)
+
+TRANSFORMER = Config(
+    data=Data("image", "paper", batch=256),
+    model=Model(
+        "transformer",
+        width=128,
+        depth=1,
+        dropout=0.3,
+        options={"heads": 8, "qkv": 64, "mlp": 128, "positions": "learned"},
+    ),
+    optimiser=Optimiser(lr=0.0005, weight_decay=0, warmup=175, clip=0),
+    steps=35000,
+    evaluate_every=1000,
+    checkpoint_every=1000,
+    log_every=100,
+)

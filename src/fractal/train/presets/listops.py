@@ -1,0 +1,59 @@
+"""ListOps.
+
+mini: `fractal train listops`
+    MINI_NOTE
+paper: `fractal train listops --preset paper --data DIR`, for GPUs; with `--model s5` the published S5
+    Published test accuracy in %: FRACTAL 61.85, S5 62.15 (61.10 in the FRACTAL paper), Transformer 36.37,
+    Performer 18.01. Not run here.
+"""
+
+from .._config import Config, Data, Model, Optimiser
+
+MINI = Config(
+    data=Data("listops", "mini", batch=50),
+    model=Model(width=64, depth=2, options={"order": 8}),
+    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    steps=2000,
+)
+
+_EPOCH = 1920
+PAPER = Config(
+    data=Data("listops", "paper", batch=50),
+    model=Model(
+        "s5",
+        width=128,
+        depth=8,
+        gate="half_glu2",
+        norm="batch",
+        dropout=0.0,
+        options={"order": 16, "blocks": 8, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": False},
+    ),
+    optimiser=Optimiser(
+        lr=0.003,
+        ssm_lr=0.001,
+        weight_decay=0.04,
+        groups="B-fast",
+        dt_global=False,
+        warmup=1 * _EPOCH,
+    ),
+    steps=40 * _EPOCH,
+    evaluate_every=_EPOCH,
+    checkpoint_every=_EPOCH,
+    log_every=100,
+)
+
+TRANSFORMER = Config(
+    data=Data("listops", "paper", batch=32),
+    model=Model(
+        "transformer",
+        width=512,
+        depth=4,
+        dropout=0.1,
+        options={"heads": 8, "qkv": 512, "mlp": 1024, "positions": "sinusoid"},
+    ),
+    optimiser=Optimiser(lr=0.00158, weight_decay=0.1, warmup=1000, clip=0),
+    steps=5000,
+    evaluate_every=1000,
+    checkpoint_every=1000,
+    log_every=100,
+)

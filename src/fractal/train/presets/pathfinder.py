@@ -1,0 +1,59 @@
+"""Pathfinder.
+
+mini: `fractal train pathfinder`
+    MINI_NOTE
+paper: `fractal train pathfinder --preset paper --data DIR`, for GPUs; with `--model s5` the published S5
+    Published test accuracy in %: S5 95.33 (95.04 in the FRACTAL paper), Transformer 71.40,
+    Performer 77.05. Not run here.
+"""
+
+from .._config import Config, Data, Model, Optimiser
+
+MINI = Config(
+    data=Data("pathfinder", "mini", batch=32),
+    model=Model(width=48, depth=2, options={"order": 8}),
+    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    steps=1000,
+)
+
+_EPOCH = 2500
+PAPER = Config(
+    data=Data("pathfinder", "paper", batch=64),
+    model=Model(
+        "s5",
+        width=192,
+        depth=6,
+        gate="half_glu1",
+        norm="batch",
+        dropout=0.05,
+        options={"order": 256, "blocks": 8, "C_init": "trunc", "dt_min": 0.001, "clip_eigs": False},
+    ),
+    optimiser=Optimiser(
+        lr=0.0045,
+        ssm_lr=0.0009,
+        weight_decay=0.03,
+        groups="standard",
+        dt_global=False,
+        warmup=1 * _EPOCH,
+    ),
+    steps=200 * _EPOCH,
+    evaluate_every=_EPOCH,
+    checkpoint_every=_EPOCH,
+    log_every=100,
+)
+
+TRANSFORMER = Config(
+    data=Data("pathfinder", "paper", batch=512),
+    model=Model(
+        "transformer",
+        width=32,
+        depth=4,
+        dropout=0.2,
+        options={"heads": 4, "qkv": 16, "mlp": 32, "positions": "sinusoid"},
+    ),
+    optimiser=Optimiser(lr=0.001, weight_decay=0, warmup=312, clip=0),
+    steps=62400,
+    evaluate_every=1000,
+    checkpoint_every=1000,
+    log_every=100,
+)

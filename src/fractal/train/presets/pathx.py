@@ -1,0 +1,65 @@
+"""Path-X.
+
+mini: `fractal train pathx`
+    MINI_NOTE
+paper: `fractal train pathx --preset paper --data DIR`, for GPUs; with `--model s5` the published S5
+    Published test accuracy in %: FRACTAL 98.39, S5 98.58 (98.62 in the FRACTAL paper), Transformer fails,
+    Performer fails. Not run here.
+"""
+
+from .._config import Config, Data, Model, Optimiser
+
+MINI = Config(
+    data=Data("pathx", "mini", batch=16),
+    model=Model(width=32, depth=2, options={"order": 8}),
+    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=50),
+    steps=500,
+)
+
+_EPOCH = 5000
+PAPER = Config(
+    data=Data("pathx", "paper", batch=32),
+    model=Model(
+        "s5",
+        width=128,
+        depth=6,
+        gate="half_glu1",
+        norm="batch",
+        dropout=0.0,
+        options={
+            "order": 256,
+            "blocks": 16,
+            "C_init": "complex_normal",
+            "dt_min": 0.0001,
+            "clip_eigs": False,
+        },
+    ),
+    optimiser=Optimiser(
+        lr=0.0018,
+        ssm_lr=0.0006,
+        weight_decay=0.06,
+        groups="B-decays",
+        dt_global=False,
+        warmup=1 * _EPOCH,
+    ),
+    steps=75 * _EPOCH,
+    evaluate_every=_EPOCH,
+    checkpoint_every=_EPOCH,
+    log_every=100,
+)
+
+TRANSFORMER = Config(
+    data=Data("pathx", "paper", batch=64),
+    model=Model(
+        "transformer",
+        width=32,
+        depth=1,
+        dropout=0.1,
+        options={"heads": 2, "qkv": 16, "mlp": 32, "positions": "learned"},
+    ),
+    optimiser=Optimiser(lr=0.001, weight_decay=0, warmup=2500, clip=1),
+    steps=500000,
+    evaluate_every=1000,
+    checkpoint_every=1000,
+    log_every=100,
+)

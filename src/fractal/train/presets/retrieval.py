@@ -1,0 +1,65 @@
+"""Retrieval (AAN; mini: a generated stand-in).
+
+mini: `fractal train retrieval`
+    MINI_NOTE
+paper: `fractal train retrieval --preset paper --data DIR`, for GPUs; with `--model s5` the published S5
+    Published test accuracy in %: S5 91.40 (91.27 in the FRACTAL paper), Transformer 57.46,
+    Performer 53.82. Not run here.
+"""
+
+from .._config import Config, Data, Model, Optimiser
+
+MINI = Config(
+    data=Data("retrieval", "mini", batch=32),
+    model=Model(width=64, depth=2, options={"order": 8}),
+    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    steps=1500,
+)
+
+_EPOCH = 4596
+PAPER = Config(
+    data=Data("retrieval", "paper", batch=32),
+    model=Model(
+        "s5",
+        width=128,
+        depth=6,
+        gate="half_glu1",
+        norm="batch",
+        dropout=0.0,
+        options={
+            "order": 256,
+            "blocks": 16,
+            "C_init": "trunc",
+            "dt_min": 0.001,
+            "clip_eigs": False,
+        },
+    ),
+    optimiser=Optimiser(
+        lr=0.002,
+        ssm_lr=0.001,
+        weight_decay=0.05,
+        groups="standard",
+        dt_global=True,
+        warmup=1 * _EPOCH,
+    ),
+    steps=20 * _EPOCH,
+    evaluate_every=_EPOCH,
+    checkpoint_every=_EPOCH,
+    log_every=100,
+)
+
+TRANSFORMER = Config(
+    data=Data("retrieval", "paper", batch=32),
+    model=Model(
+        "transformer",
+        width=128,
+        depth=4,
+        dropout=0.1,
+        options={"heads": 4, "qkv": 128, "mlp": 512, "positions": "sinusoid"},
+    ),
+    optimiser=Optimiser(lr=0.00035, weight_decay=0.1, warmup=4999, clip=0),
+    steps=5000,
+    evaluate_every=1000,
+    checkpoint_every=1000,
+    log_every=100,
+)

@@ -1,0 +1,65 @@
+"""Text (IMDB).
+
+mini: `fractal train text`
+    MINI_NOTE
+paper: `fractal train text --preset paper`, for GPUs; with `--model s5` the published S5
+    Published test accuracy in %: S5 89.31 (88.72 in the FRACTAL paper), Transformer 64.27,
+    Performer 65.40. Not run here.
+"""
+
+from .._config import Config, Data, Model, Optimiser
+
+MINI = Config(
+    data=Data("text", "mini", batch=32),
+    model=Model(width=64, depth=2, options={"order": 8}),
+    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    steps=1000,
+)
+
+_EPOCH = 450
+PAPER = Config(
+    data=Data("text", "paper", batch=50),
+    model=Model(
+        "s5",
+        width=256,
+        depth=6,
+        gate="half_glu2",
+        norm="batch",
+        dropout=0.1,
+        options={
+            "order": 192,
+            "blocks": 12,
+            "C_init": "lecun",
+            "dt_min": 0.001,
+            "clip_eigs": False,
+        },
+    ),
+    optimiser=Optimiser(
+        lr=0.004,
+        ssm_lr=0.001,
+        weight_decay=0.07,
+        groups="standard",
+        dt_global=True,
+        warmup=0 * _EPOCH,
+    ),
+    steps=35 * _EPOCH,
+    evaluate_every=_EPOCH,
+    checkpoint_every=_EPOCH,
+    log_every=100,
+)
+
+TRANSFORMER = Config(
+    data=Data("text", "paper", batch=32),
+    model=Model(
+        "transformer",
+        width=256,
+        depth=4,
+        dropout=0.1,
+        options={"heads": 4, "qkv": 256, "mlp": 1024, "positions": "sinusoid"},
+    ),
+    optimiser=Optimiser(lr=0.00056, weight_decay=0.1, warmup=8000, clip=0),
+    steps=20000,
+    evaluate_every=1000,
+    checkpoint_every=1000,
+    log_every=100,
+)
