@@ -49,7 +49,9 @@ def test_outputs_equal_an_explicit_convolution(kernel, tolerance):
         np.testing.assert_allclose(ssm(u)[0], expected, atol=tolerance * np.abs(expected).max())
 
 
-@pytest.mark.parametrize(("x64", "tolerance"), [(True, 1e-9), (False, 1e-4)])
+@pytest.mark.parametrize(
+    ("x64", "tolerance"), [(True, 1e-9), pytest.param(False, 1e-4, marks=pytest.mark.slow)]
+)
 def test_steps_and_chunks_with_carried_state_equal_the_convolution(x64, tolerance):
     with jax.enable_x64(x64):
         ssm, u = layer(order=16), signal(90, 3)

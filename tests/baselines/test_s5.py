@@ -82,7 +82,11 @@ def test_eigenvalues_start_as_blocks_of_legs_normal_form():
 
 @pytest.mark.parametrize(
     ("C_init", "variance"),
-    [("lecun", 2 / (64 * 50)), ("trunc", 2 / 64), ("complex_normal", 1.0)],
+    [
+        ("lecun", 2 / (64 * 50)),
+        ("trunc", 2 / 64),
+        pytest.param("complex_normal", 1.0, marks=pytest.mark.slow),
+    ],
 )
 def test_parameters_start_with_the_published_variances(C_init, variance):
     """V* V = 1 on the kept half: turning by V keeps the variance of complex noise."""
