@@ -142,3 +142,13 @@ def test_half_the_samples_with_dt_two_follow_the_same_signal():
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_padding_at_the_end_is_a_count_as_well_as_a_mask(rng):
+    with jax.enable_x64(True):
+        ssm = S5(4, 8, blocks=2, bidirectional=True, key=jax.random.key(0))
+        u = rng.normal(size=(30, 4))
+        masked, state = ssm(u, None, None, np.arange(30) < 21)
+        counted, other = ssm(u, None, None, 21)
+        np.testing.assert_allclose(counted[:21], masked[:21], atol=1e-12)
+        np.testing.assert_allclose(other, state, atol=1e-12)

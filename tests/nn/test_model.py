@@ -66,6 +66,7 @@ def test_padding_does_not_change_the_answer(pooling):
     x, mask = values(15, 7), jnp.arange(24) < 15
     padded = jnp.concatenate([x, jnp.full((9, 7), jnp.nan)])
     np.testing.assert_allclose(m(padded, mask=mask), m(x), atol=1e-5)
+    np.testing.assert_allclose(m(padded, mask=15), m(x), atol=1e-5)
     gradient = jax.grad(lambda m: jnp.sum(m(padded, mask=mask)))(m)
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 
@@ -85,6 +86,7 @@ def test_retrieval_shares_its_encoder_and_masks_each_document():
     garbage = x.at[1, 7:].set(5)
     np.testing.assert_allclose(m(x, mask=mask), m(garbage, mask=mask), atol=1e-5)
     assert not np.allclose(m(x, mask=mask), m(x[::-1], mask=mask[::-1]))
+    np.testing.assert_allclose(m(x, mask=mask), m(garbage, mask=lengths), atol=1e-5)
 
 
 def test_batch_statistics_of_training_carry_over_to_inference():

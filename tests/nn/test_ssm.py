@@ -130,18 +130,32 @@ def test_reversing_input_and_output_exchanges_the_two_directions(clock):
 
 
 @pytest.mark.parametrize(
-    ("clock", "bidirectional"), [("uniform", True), ("scale-invariant", False)]
+    ("clock", "bidirectional", "counted"),
+    [
+        ("uniform", True, False),
+        ("scale-invariant", False, False),
+        ("uniform", True, True),
+        ("scale-invariant", True, True),
+    ],
 )
-def test_masked_padding_changes_nothing_before_it(clock, bidirectional):
+def test_masked_padding_changes_nothing_before_it(clock, bidirectional, counted):
     ssm, u = layer(clock=clock, bidirectional=bidirectional), signal(40)
     y, state = run(ssm, u)
     garbage = (1e3 * signal(23, seed=5)).at[3].set(jnp.nan)
     padded = jnp.concatenate([u, garbage])
-    mask = jnp.arange(63) < 40
+    mask = jnp.int32(40) if counted else jnp.arange(63) < 40
     y_padded, state_padded = run(ssm, padded, None, None, mask)
     np.testing.assert_allclose(y_padded[:40], y, atol=1e-5)
     np.testing.assert_allclose(state_padded.modes, state.modes, atol=1e-5)
     assert state_padded.time == state.time
+
+
+def test_a_sequence_that_is_all_padding_leaves_the_state_as_it_was():
+    ssm, u = layer(), signal(12)
+    _, state = run(ssm, u)
+    _, after = run(ssm, u, state, None, jnp.int32(0))
+    np.testing.assert_array_equal(after.modes, state.modes)
+    assert after.time == state.time
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-10)])
@@ -375,7 +389,7 @@ def test_an_empty_sequence_leaves_the_state_alone():
         (lambda: layer(dt_min=1), "dt_min must not exceed dt_max"),
         (lambda: layer()(jnp.zeros((5, 2))), r"u must have shape \(time, 3\)"),
         (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(4)), "dt must be a number or have shape"),
-        (lambda: layer()(jnp.zeros((5, 3)), mask=jnp.ones(4) > 0), r"mask must have shape \(5,\)"),
+        (lambda: layer()(jnp.zeros((5, 3)), mask=jnp.ones(4) > 0), r"mask must be a count or have shape \(5,\)"),
         (lambda: layer(bidirectional=True).step(jnp.zeros(3), layer().initial_state()), "no step"),
         (
             lambda: layer(bidirectional=True)(jnp.zeros((5, 3)), layer().initial_state()),

@@ -18,6 +18,8 @@ from ..nn._inputs import (
     check_mask,
     check_sample,
     check_sequence,
+    end_of,
+    last_state,
     without_padding,
 )
 from ..nn._parts import Parts, from_halves, to_halves
@@ -118,9 +120,10 @@ class S5(eqx.Module):
         - `u`: the input, (time, width).
         - `state`: where to go on from; by default zero.
         - `dt`: factor of Δ: one number, or one for each step; 1 by default.
-        - `mask`: False where there is padding, which leaves the state alone.
+        - `mask`: False where there is padding, which leaves the state alone; or, where it is all at
+          the end, how many steps come before it.
         """
-        u = check_sequence(u, len(self.D))
+        u, end = check_sequence(u, len(self.D)), end_of(mask)
         dt, mask = check_durations(dt, len(u), self.D.dtype), check_mask(mask, len(u))
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
@@ -128,13 +131,13 @@ class S5(eqx.Module):
         if len(u) == 0:
             return u, state
         signal = without_padding(u.astype(self.D.dtype), mask)
-        elapsed = dt if mask is None else jnp.where(mask, dt, 0.0)
+        elapsed = dt if mask is None or end is not None else jnp.where(mask, dt, 0.0)
         x = self._states(False, signal, elapsed, state)
         forward, *backward = self._readouts()
         y = x @ forward.T + self.D * signal
         for readout in backward:
             y += self._states(True, signal, elapsed, jnp.zeros_like(state)) @ readout.T
-        return y.astype(u.dtype), from_halves(x[-1])
+        return y.astype(u.dtype), from_halves(last_state(x, end, to_halves(state)))
 
     @jax.jit
     def step(

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..nn._block import Mixer, check_dropout, dense
 from ..nn._norms import BATCH_AXIS, LayerNorm
@@ -69,7 +69,7 @@ class TransformerBlock(eqx.Module):
         x: Float[Array, "time width"],
         state: Any = None,
         dt: ArrayLike | None = None,
-        mask: Bool[Array, " time"] | None = None,
+        mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Any]:
         """All outputs, and the attention's state after the last step; arguments as for it."""
         y, state = self.mixer(self.norm(x), state, dt, mask)
@@ -79,7 +79,7 @@ class TransformerBlock(eqx.Module):
         self,
         x: Float[Array, "time width"],
         dt: ArrayLike | None = None,
-        mask: Bool[Array, " time"] | None = None,
+        mask: ArrayLike | None = None,
         axes: tuple[str, ...] = (BATCH_AXIS,),
         *,
         key: PRNGKeyArray,

@@ -9,6 +9,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ..theory._arguments import check_choice, check_count
+from ._inputs import check_mask
 from ._norms import BATCH_AXIS, NORMS, BatchNorm, LayerNorm, Statistics
 
 GATES = ("silu", "half_glu1", "half_glu2", "full_glu")
@@ -117,7 +118,7 @@ class Block(eqx.Module):
         x: Float[Array, "time width"],
         state: Any = None,
         dt: ArrayLike | None = None,
-        mask: Bool[Array, " time"] | None = None,
+        mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Any]:
         """All outputs, and the mixer's state after the last step; arguments as for the mixer."""
         z = self.norm(x)
@@ -128,7 +129,7 @@ class Block(eqx.Module):
         self,
         x: Float[Array, "time width"],
         dt: ArrayLike | None = None,
-        mask: Bool[Array, " time"] | None = None,
+        mask: ArrayLike | None = None,
         axes: tuple[str, ...] = (BATCH_AXIS,),
         *,
         key: PRNGKeyArray,
@@ -138,7 +139,7 @@ class Block(eqx.Module):
         `axes` names the vmapped axes that the statistics are taken over.
         """
         if isinstance(self.norm, BatchNorm):
-            z, statistics = self.norm.training(x, mask, axes)
+            z, statistics = self.norm.training(x, check_mask(mask, len(x)), axes)
         else:
             z, statistics = self.norm(x), None
         y, _ = self.mixer(z, None, dt, mask)

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 
 def check_sequence(u: ArrayLike, width: int) -> Float[Array, "time width"]:
@@ -33,10 +33,25 @@ def check_mask(mask: ArrayLike | None, length: int) -> Bool[Array, " time"] | No
     """False where there is padding."""
     if mask is None:
         return None
+    if (end := end_of(mask)) is not None:
+        return jnp.arange(length) < end
     array = jnp.asarray(mask, bool)
     if array.shape != (length,):
-        raise ValueError(f"mask must have shape ({length},), got {array.shape}")
+        raise ValueError(f"mask must be a count or have shape ({length},), got {array.shape}")
     return array
+
+
+def end_of(mask: ArrayLike | None) -> Int[Array, ""] | None:
+    """How many steps come before the padding, where the mask says no more than that.
+
+    Nothing that is read then comes after the padding in the scan, so zeros will do for it, and all
+    steps stay alike. A step in the midst of others must stop the clock instead.
+    """
+    if mask is None:
+        return None
+    array = jnp.asarray(mask)
+    is_count = array.ndim == 0 and jnp.issubdtype(array.dtype, jnp.integer)
+    return array if is_count else None
 
 
 def without_padding(
@@ -44,6 +59,13 @@ def without_padding(
 ) -> Float[Array, "time width"]:
     """The input with zeros where there is padding, whatever stood there, even NaN."""
     return u if mask is None else jnp.where(mask[:, None], u, 0.0)
+
+
+def last_state(
+    x: Float[Array, "time modes"], end: Int[Array, ""] | None, start: Float[Array, " modes"]
+) -> Float[Array, " modes"]:
+    """The state before the padding, of all states."""
+    return x[-1] if end is None else jnp.where(end > 0, x[jnp.maximum(end, 1) - 1], start)
 
 
 def _floating(u: ArrayLike) -> Float[Array, "..."]:

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from ..theory._arguments import check_choice, check_count
 from ._block import Block, Mixer, Residual, dense
+from ._inputs import check_mask
 from ._norms import BATCH_AXIS, LayerNorm, Statistics
 from ._ssm import FractalSSM
 
@@ -167,7 +168,8 @@ class SequenceModel(eqx.Module):
 
         - `x`: tokens (time,) or values (time, inputs); for retrieval two of them, stacked.
         - `dt`: how long samples last: one number, or one for each step (of each sequence).
-        - `mask`: False where there is padding; of x's shape without channels.
+        - `mask`: False where there is padding, of x's shape without channels; or, where it is all at
+          the end, how many steps come before it (of each sequence), which is quicker.
         """
         return self._answer(x, dt, mask, None)[0]
 
@@ -217,7 +219,7 @@ class SequenceModel(eqx.Module):
         return self._headed(pooled), ModelState(tuple(mixers), total, steps)
 
     def _answer(self, x, dt, mask, key):
-        x, mask = jnp.asarray(x), None if mask is None else jnp.asarray(mask, bool)
+        x, mask = jnp.asarray(x), None if mask is None else jnp.asarray(mask)
         if not isinstance(self.head, RetrievalHead):
             pooled, statistics = self._pooled(x, dt, mask, key)
             return self._headed(pooled), statistics
@@ -234,8 +236,9 @@ class SequenceModel(eqx.Module):
 
     def _pooled(self, x, dt, mask, key, axes=(BATCH_AXIS,)):
         """What the head sees of one sequence, and the running averages."""
-        if mask is not None:  # what stands in the padding, even NaN, must not come in by any way
-            x = jnp.where(jnp.expand_dims(mask, tuple(range(1, x.ndim))), x, 0)
+        kept = check_mask(mask, len(x))
+        if kept is not None:  # what stands in the padding, even NaN, must not come in by any way
+            x = jnp.where(jnp.expand_dims(kept, tuple(range(1, x.ndim))), x, 0)
         h = self._encoded(x, 1)
         h = self._placed(h, jnp.arange(len(h)))
         statistics = []
@@ -246,7 +249,7 @@ class SequenceModel(eqx.Module):
                 h, new = block.training(h, dt, mask, axes, key=jax.random.fold_in(key, i))
             statistics.append(new)
         h = h if self.final_norm is None else self.final_norm(h)
-        return _pool(self.pooling, h, mask), tuple(statistics)
+        return _pool(self.pooling, h, kept), tuple(statistics)
 
     def _encoded(self, x, axes):
         """Tokens or values, with `axes` axes before the channels."""

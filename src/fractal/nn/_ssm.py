@@ -16,7 +16,15 @@ from ._clock import CLOCKS, reversed_ticks, ticks
 from ._discretise import DISCRETISATIONS, gate_and_rest
 from ._filter_bank import FreeBank, LearnedAlphaBank
 from ._initial import draw, dt_range, repeated
-from ._inputs import check_durations, check_mask, check_sample, check_sequence, without_padding
+from ._inputs import (
+    check_durations,
+    check_mask,
+    check_sample,
+    check_sequence,
+    end_of,
+    last_state,
+    without_padding,
+)
 from ._parts import Parts, from_halves, to_halves
 from ._spectra import spectrum
 
@@ -148,10 +156,11 @@ class FractalSSM(eqx.Module):
         - `u`: the input, (time, width).
         - `state`: where to go on from; by default the beginning.
         - `dt`: how long each sample lasts, ≥ 0: one number, or one for each step; 1 by default.
-        - `mask`: False where there is padding, which leaves the state alone.
+        - `mask`: False where there is padding, which leaves the state alone; or, where it is all at
+          the end, how many steps come before it, which is quicker.
         """
         u = check_sequence(u, len(self.D))
-        length = len(u)
+        length, end = len(u), end_of(mask)
         dt, mask = check_durations(dt, length, self.D.dtype), check_mask(mask, length)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
@@ -160,15 +169,19 @@ class FractalSSM(eqx.Module):
             return u, state
 
         signal = without_padding(u.astype(self.D.dtype), mask)
-        forward = ticks(self.clock, length, state.time, dt, mask)
+        stopped = mask if end is None else None
+        forward = ticks(self.clock, length, state.time, dt, stopped)
         x = self._states(False, signal, forward, state.modes)
         toward, backward = jnp.split(self.C, 2, axis=1) if self.bidirectional else (self.C, None)
         y = x @ toward.T
         if backward is not None:
-            back = reversed_ticks(self.clock, length, dt, mask)
+            # The scale-invariant clock must know where the reverse direction starts.
+            back_mask = stopped if self.clock == "uniform" else mask
+            back = reversed_ticks(self.clock, length, dt, back_mask)
             y += self._states(True, signal, back, jnp.zeros_like(state.modes)) @ backward.T
         passed = jnp.broadcast_to(dt, (length,)).sum(where=mask)
-        return (y + self.D * signal).astype(u.dtype), State(from_halves(x[-1]), state.time + passed)
+        modes = from_halves(last_state(x, end, to_halves(state.modes)))
+        return (y + self.D * signal).astype(u.dtype), State(modes, state.time + passed)
 
     @jax.jit
     def step(

@@ -193,10 +193,8 @@ def _updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]
 
 
 def _mask(task: Task, batch: Batch) -> Array | None:
-    """False where there is padding; pictures have none."""
-    if not task.tokens:
-        return None
-    return jnp.arange(batch.inputs.shape[-1]) < batch.lengths[..., None]
+    """How much of each sequence is not padding; pictures have none."""
+    return batch.lengths if task.tokens else None
 
 
 def _report(state: State, done: int, config: Config, journal: Journal) -> None:
