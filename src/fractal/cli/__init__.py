@@ -13,6 +13,7 @@ import tyro
 
 from .._errors import UserError
 from .bench import Bench
+from .compare import Compare
 from .data import Data
 from .memory import Memory
 from .train import Eval, Train
@@ -22,6 +23,7 @@ _DESCRIPTION = "Power-law memory for sequence models. Example: fractal train lis
 _COMMANDS = (
     Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Eval, tyro.conf.subcommand("eval")]
+    | Annotated[Compare, tyro.conf.subcommand("compare")]
     | Annotated[Data, tyro.conf.subcommand("data")]
     | Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Memory, tyro.conf.subcommand("memory")]
@@ -32,7 +34,7 @@ _CONFIG = (
     tyro.conf.FlagCreatePairsOff,
     tyro.conf.HelptextFromCommentsOff,
 )
-_WITH_SETTINGS = ("train",)  # commands that hand on what they do not know
+_WITH_SETTINGS = ("train", "compare")  # commands that hand on what they do not know
 
 
 def main(arguments: list[str] | None = None) -> int:

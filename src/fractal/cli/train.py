@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import sys
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -13,8 +12,8 @@ import tyro
 from .._allocator import keep_freed_memory
 from .._errors import UserError
 from .console import Stdout
+from .settings import changed
 
-_OPTION = "--model.options."
 _CORES = os.cpu_count() or 1
 
 
@@ -99,7 +98,7 @@ class Train:
 
     def _config(self) -> Any:
         """A preset or a file, changed by the options given."""
-        from ..train._config import Config, from_json, nearest, shortened
+        from ..train._config import from_json, nearest
         from ..train.presets import TASKS, preset
 
         if self.config is not None:
@@ -111,40 +110,7 @@ class Train:
         else:
             nearest("task", self.task, TASKS)
             config = preset(self.task, self.preset, self.model or "fractal")
-        if self.steps is not None:
-            config = shortened(config, self.steps)
-        if self.seed is not None:
-            config = dataclasses.replace(config, seed=self.seed)
-        if self.data is not None:
-            data = dataclasses.replace(config.data, folder=str(self.data))
-            config = dataclasses.replace(config, data=data)
-        options, rest = _model_options(self.settings)
-        if options:
-            model = dataclasses.replace(config.model, options={**config.model.options, **options})
-            config = dataclasses.replace(config, model=model)
-        if not rest:
-            return config
-        from . import parsed  # tyro's complaints in one line
-
-        return parsed(Config, rest, default=config)
-
-
-def _model_options(settings: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """What is said by --model.options.NAME VALUE, and the rest: only the model knows its names."""
-    options, rest, words = {}, [], iter(settings)
-    for word in words:
-        if not word.startswith(_OPTION):
-            rest.append(word)
-            continue
-        name, equals, value = word.removeprefix(_OPTION).partition("=")
-        text = value if equals else next(words, None)
-        if text is None:
-            raise UserError(f"{word} needs a value")
-        try:
-            options[name.replace("-", "_")] = json.loads(text)
-        except ValueError:
-            options[name.replace("-", "_")] = text
-    return options, rest
+        return changed(config, self.steps, self.seed, self.data, self.settings)
 
 
 def _default_folder(config: Any) -> pathlib.Path:

@@ -57,7 +57,8 @@ def _figure(rows: int, columns: int, width: float, height: float, **kwargs):
     return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
 
 
-def _finish(axes: Axes, title: str, x: str, y: str) -> None:
+def finish(axes: Axes, title: str, x: str, y: str) -> None:
+    """Title, labels and a light grid, the same in all figures."""
     axes.set(xlabel=x, ylabel=y)
     axes.set_title(title, loc="left", fontsize=10)
     axes.grid(True, which="major", color="0.9", linewidth=0.6)
@@ -84,7 +85,7 @@ def measures() -> Figure:
     for axes, title in ((left, "(a) four measures"), (right, "(b) the singularity index")):
         axes.set_yscale("log")
         axes.set_ylim(2e-4, 20)
-        _finish(axes, title, "time x  (now: t = 10)", "memory density μ⁽ᵗ⁾(x)")
+        finish(axes, title, "time x  (now: t = 10)", "memory density μ⁽ᵗ⁾(x)")
         axes.legend(frameon=False, fontsize=8, loc="upper left")
     return figure
 
@@ -130,7 +131,7 @@ def spectrum() -> Figure:
     axes.set_xscale("log")
     axes.set_xlim(0.4, 1e5)
     axes.set_yscale("symlog", linthresh=1.0)
-    _finish(axes, f"decay and oscillation of the modes, N = {order}", "Re λ", "Im λ")
+    finish(axes, f"decay and oscillation of the modes, N = {order}", "Re λ", "Im λ")
     axes.legend(frameon=False, fontsize=8, loc="upper right")
     return figure
 
@@ -155,7 +156,7 @@ def conditioning() -> Figure:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(wide, [str(n) for n in wide])
-    _finish(axes, "condition number of the eigenvectors", "order N", "κ(V)")
+    finish(axes, "condition number of the eigenvectors", "order N", "κ(V)")
     axes.legend(frameon=False, fontsize=7, loc="upper left")
     return figure
 
@@ -173,7 +174,7 @@ def recall_by_age(paths: int = 16, length: int = 50_000, order: int = 64) -> Fig
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(1.5e-3, 30)
-    _finish(
+    finish(
         axes,
         f"recall of {paths} Brownian paths of {length:,} samples, N = {order}",
         "relative age  (0 = now, 1 = the beginning)",
@@ -236,7 +237,7 @@ def reconstruction(
             ):
                 axes.plot(x[middle], values[middle, channel], style, color=colour, linewidth=1,
                           label=memory)  # fmt: skip
-            _finish(axes, name, label, "value")
+            finish(axes, name, label, "value")
         grid[channel, 1].set_xscale("log")
         grid[channel, 1].invert_xaxis()
     grid[0, 0].legend(frameon=False, fontsize=8)

@@ -148,8 +148,8 @@ def _initial(config: Config, task: Task) -> State:
         average=jax.tree.map(jnp.copy, model) if config.optimiser.ema else None,
         loss=jnp.zeros(()),
         correct=jnp.zeros(()),
-        first_loss=jnp.asarray(jnp.nan),
-        best=jnp.asarray(-1.0),
+        first_loss=jnp.float32(jnp.nan),
+        best=jnp.float32(-1.0),
     )
 
 
