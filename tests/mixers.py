@@ -6,7 +6,7 @@ import numpy as np
 
 
 def signal(length: int, width: int, seed: int = 1):
-    return jax.random.normal(jax.random.key(seed), (length, width))
+    return jnp.asarray(np.random.default_rng(seed).standard_normal((length, width)))
 
 
 def complex_of(pairs) -> np.ndarray:

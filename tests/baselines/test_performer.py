@@ -9,8 +9,8 @@ from fractal.baselines._features import favor_exponents, orthogonal_rows
 from mixers import signal, streamed
 
 
-def layer(width=8, heads=2, **options):
-    return Performer(width, heads, **{"count": 32, "key": jax.random.key(0)} | options)
+def layer(width=6, heads=2, **options):
+    return Performer(width, heads, **{"count": 8, "key": jax.random.key(0)} | options)
 
 
 def explicit(performer, u, mask):
@@ -46,7 +46,7 @@ def explicit(performer, u, mask):
     ],
 )
 def test_outputs_equal_the_explicit_quadratic_formula(features, causal):
-    performer, u = layer(features=features, causal=causal), signal(150, 8)
+    performer, u = layer(features=features, causal=causal), signal(150, 6)
     mask = np.random.default_rng(0).uniform(size=150) < 0.8
     mask[0] = True
     y, _ = performer(u, mask=mask)
@@ -84,9 +84,9 @@ def test_rows_are_orthogonal_within_blocks_and_as_long_as_gaussian_ones():
 
 def test_the_error_falls_with_the_square_root_of_the_number_of_features():
     """The first rows of many are as good as few."""
-    performer, u = layer(count=4), 0.4 * signal(50, 8)
+    performer, u = layer(), 0.4 * signal(50, 6)
     attention = eqx.tree_at(
-        lambda a: (a.projections, a.out), Attention(8, 2, key=jax.random.key(0)),
+        lambda a: (a.projections, a.out), Attention(6, 2, key=jax.random.key(0)),
         (performer.projections, performer.out),
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_the_error_falls_with_the_square_root_of_the_number_of_features():
         exact = attention(u)[0]
 
         def squares(key):
-            W = orthogonal_rows(key, 512, 4)
+            W = orthogonal_rows(key, 512, 3)
             drawn = [eqx.tree_at(lambda p: p.W, performer, W[:count]) for count in (32, 512)]
             return jnp.stack([jnp.mean((p(u)[0] - exact) ** 2) for p in drawn])
 
@@ -108,7 +108,7 @@ def test_the_error_falls_with_the_square_root_of_the_number_of_features():
 
 @pytest.mark.parametrize("features", ["favor", "relu"])
 def test_steps_and_chunks_with_carried_state_equal_one_call(features):
-    performer, u = layer(causal=True, features=features), signal(90, 8)
+    performer, u = layer(causal=True, features=features), signal(90, 6)
     y, final, steps, last, chunks = streamed(performer, u, 40)
     for other in (steps, chunks):
         np.testing.assert_allclose(other, y, atol=1e-5)
@@ -117,7 +117,7 @@ def test_steps_and_chunks_with_carried_state_equal_one_call(features):
 
 def test_features_are_not_trained():
     performer = layer()
-    gradient = jax.grad(lambda p: jnp.sum(p(signal(9, 8))[0] ** 2))(performer)
+    gradient = jax.grad(lambda p: jnp.sum(p(signal(9, 6))[0] ** 2))(performer)
     np.testing.assert_array_equal(gradient.W, 0)
     assert np.abs(gradient.projections).min() > 0
     assert layer(features="relu").W is None
@@ -128,7 +128,7 @@ def test_features_are_not_trained():
     [
         (lambda: layer(features="cosine"), "features must be one of favor, relu"),
         (lambda: layer(count=0), "count must be a whole number of at least 1"),
-        (lambda: layer()(jnp.zeros((5, 8)), dt=1.0), "dt must be None"),
+        (lambda: layer()(jnp.zeros((5, 6)), dt=1.0), "dt must be None"),
         (lambda: layer().initial_state(), "take causal=True"),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 
 from fractal.baselines import S5
 from fractal.baselines._legs import normal_legs
+from fractal.baselines._parameters import log_steps
 from mixers import signal, streamed
 
 
@@ -84,7 +85,7 @@ def test_eigenvalues_start_as_blocks_of_legs_normal_form():
     ("C_init", "variance"),
     [
         ("lecun", 2 / (64 * 50)),
-        ("trunc", 2 / 64),
+        pytest.param("trunc", 2 / 64, marks=pytest.mark.slow),
         pytest.param("complex_normal", 1.0, marks=pytest.mark.slow),
     ],
 )
@@ -105,9 +106,11 @@ def test_parameters_start_with_the_published_variances(C_init, variance):
 
 
 def test_steps_start_log_uniform_one_for_each_state():
-    ssm = S5(2, 512, 1, dt_min=1e-4, dt_max=1e-1, key=jax.random.key(0))
-    assert ssm.log_step.shape == (256, 1)
-    place = (np.asarray(ssm.log_step) - np.log(1e-4)) / np.log(1e3)
+    steps = layer(dt_min=1e-4, dt_max=1e-1).log_step
+    assert steps.shape == (8, 1)
+    assert np.log(1e-4) <= steps.min() < steps.max() <= np.log(1e-1)
+    many = log_steps(jax.random.key(0), (256, 1), (1e-4, 1e-1))
+    place = (np.asarray(many) - np.log(1e-4)) / np.log(1e3)
     assert 0 <= place.min() < place.max() <= 1
     np.testing.assert_allclose([place.mean(), place.var()], [1 / 2, 1 / 12], atol=0.04)
 
@@ -120,6 +123,7 @@ def test_steps_and_chunks_with_carried_state_equal_one_call():
     np.testing.assert_allclose(last, final, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_half_the_samples_with_dt_two_follow_the_same_signal():
     """S5's step_rescale: held samples, so that the states agree at the ends of the long ones."""
     ssm, u = layer(), signal(30, 3)

@@ -13,16 +13,19 @@ from mixers import signal
 
 def block(width=6, **options):
     attention = functools.partial(Attention, heads=2)
-    return TransformerBlock(width, **{"attention": attention, "key": jax.random.key(0)} | options)
+    default = {"attention": attention, "mlp": 8, "key": jax.random.key(0)}
+    return TransformerBlock(width, **default | options)
 
 
 def model(attention, **options):
-    made = functools.partial(TransformerBlock, attention=attention, mlp=12)
-    return SequenceModel(7, 3, 8, 1, block=made, key=jax.random.key(0), **options)
+    made = functools.partial(
+        TransformerBlock, attention=functools.partial(attention, heads=2), mlp=8
+    )
+    return SequenceModel(7, 3, 6, 1, block=made, key=jax.random.key(0), **options)
 
 
 def test_a_block_is_two_residuals_behind_norms():
-    b, x = block(mlp=10), signal(15, 6)
+    b, x = block(), signal(15, 6)
     outputs = jax.jit(lambda b, x: (b(x)[0], b.training(x, key=jax.random.key(0))[0]))(b, x)
     x = np.asarray(x)
 
@@ -30,15 +33,15 @@ def test_a_block_is_two_residuals_behind_norms():
         return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
 
     x1 = x + np.asarray(b.mixer(norm(x))[0])
-    hidden = norm(x1) @ np.asarray(b.wide.weight).T + np.asarray(b.wide.bias)
-    expected = x1 + np.asarray(jax.nn.gelu(hidden)) @ np.asarray(b.narrow.weight).T
+    hidden = norm(x1) @ np.asarray(b.W_1).T + np.asarray(b.b_1)
+    expected = x1 + np.asarray(jax.nn.gelu(hidden)) @ np.asarray(b.W_2).T
     for output in outputs:
         np.testing.assert_allclose(output, expected, atol=1e-5)
 
 
 def test_dropout_leaves_single_numbers_out_and_keeps_the_mean():
     b, x = block(dropout=0.5), signal(15, 6)
-    b = eqx.tree_at(lambda b: b.narrow.weight, b, jnp.zeros_like(b.narrow.weight))
+    b = eqx.tree_at(lambda b: b.W_2, b, jnp.zeros((6, 8)))
     keys = jax.random.split(jax.random.key(0), 100)
 
     @jax.jit
@@ -65,7 +68,7 @@ def test_only_positions_tell_attention_the_order(positions):
 @pytest.mark.parametrize("positions", ["sinusoid", "learned"])
 def test_streaming_equals_the_whole_sequence(positions):
     length = 12 if positions == "learned" else None
-    attention = functools.partial(Performer, causal=True, count=16)
+    attention = functools.partial(Performer, causal=True, count=8)
     m = model(attention, task="next-token", positions=positions, length=length, final_norm=True)
     x, state, step = jnp.arange(12) % 7, m.initial_state(), jax.jit(lambda m, *a: m.step(*a))
     expected = jax.jit(lambda m, x: m(x))(m, x)

@@ -115,6 +115,60 @@ def test_retrieval_statistics_are_taken_over_both_documents():
     np.testing.assert_allclose(statistics.mean, 0.05 * h.mean(0), atol=1e-6)
 
 
+class Doubling(eqx.Module):
+    """The least a model needs of a block: here one without a norm or parameters."""
+
+    mixer: FractalSSM
+
+    def __init__(self, width, *, key):
+        self.mixer = SMALL(width, key=key)
+
+    def __call__(self, x, state=None, dt=None, mask=None):
+        return 2 * x, state
+
+    def training(self, x, dt=None, mask=None, axes=(), *, key):
+        return 2 * x, None
+
+    def step(self, x, state, dt=None):
+        return 2 * x, state
+
+
+def test_any_block_can_take_the_place_of_ours():
+    m, x = model(block=Doubling, tokens=False), values(9, 7)
+    pooled = 4 * (x @ m.encoder.weight.T + m.encoder.bias).mean(axis=0)
+    expected = m.head.weight @ pooled + m.head.bias
+    np.testing.assert_allclose(m(x), expected, atol=1e-5)
+    answer, statistics = m.training(x, key=jax.random.key(0))
+    np.testing.assert_allclose(answer, expected, atol=1e-5)
+    assert m.with_statistics(statistics) is m
+    state = m.initial_state()
+    for sample in x:
+        answer, state = m.step(sample, state)
+    np.testing.assert_allclose(answer, expected, atol=1e-5)
+
+
+def test_positions_are_sinusoids_or_a_table_added_to_the_encoded_input():
+    x, places = tokens(9), np.arange(9.0)[:, None]
+    plain = model(depth=0, pooling="none")
+    rates = 1e4 ** -(np.array([0, 0, 2, 2, 4, 4, 6, 6]) / 8)
+    waves = np.where(np.arange(8) % 2, np.cos(places * rates), np.sin(places * rates))
+    sinusoid = model(depth=0, pooling="none", positions="sinusoid")
+    weight = np.asarray(plain.head.weight)
+    np.testing.assert_allclose(sinusoid(x) - plain(x), waves @ weight.T, atol=1e-5)
+    learned = model(depth=0, pooling="none", positions="learned", length=12)
+    np.testing.assert_allclose(learned(x) - plain(x), learned.table[:9] @ weight.T, atol=1e-5)
+    assert 0.01 < np.std(learned.table) < 0.04
+
+
+def test_the_final_norm_removes_the_scale():
+    m, x = model(depth=0, tokens=False, pooling="none", final_norm=True), values(9, 7)
+    large = eqx.tree_at(
+        lambda m: (m.encoder.weight, m.encoder.bias), m,
+        (1e3 * m.encoder.weight, 1e3 * m.encoder.bias),
+    )  # fmt: skip
+    np.testing.assert_allclose(large(x), m(x), atol=1e-3)
+
+
 @pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 def test_a_model_learns_in_either_precision(dtype):
     """Does the token 3 occur? Loss falls well below chance."""
@@ -177,6 +231,10 @@ def test_models_export_for_cpu_cuda_and_tpu(clock):
         (lambda: model(dtype="float64"), "jax_enable_x64"),
         (lambda: model(task="retrieval")(tokens(3, 5)), "x must hold two sequences"),
         (lambda: model(task="retrieval").initial_state(), "it has no step"),
+        (lambda: model(positions="rotary"), "positions must be one of none, sinusoid, learned"),
+        (lambda: model(positions="learned"), "length is for positions='learned', which needs it"),
+        (lambda: model(length=5), "length is for positions='learned'"),
+        (lambda: model(positions="learned", length=5)(tokens(6)), "x must hold at most 5 steps"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

@@ -49,7 +49,7 @@ class Performer(eqx.Module):
 
     projections: Float[Array, "3 heads size width"]
     out: Float[Array, "width heads size"]
-    W: Float[Array, "features size"] | None
+    random_features: Float[Array, "features size"] | None
     causal: bool = eqx.field(static=True)
 
     def __init__(
@@ -78,7 +78,9 @@ class Performer(eqx.Module):
         keys = jax.random.split(key)
         self.projections, self.out = draw_heads(keys[0], width, heads, qkv)
         size = self.out.shape[-1]
-        self.W = orthogonal_rows(keys[1], count, size) if features == "favor" else None
+        self.random_features = (
+            orthogonal_rows(keys[1], count, size) if features == "favor" else None
+        )
         self.causal = causal
 
     @property
@@ -137,7 +139,7 @@ class Performer(eqx.Module):
         """No keys and values."""
         check_attends_back(self.causal)
         _, heads, size = self.out.shape
-        count = size if self.W is None else len(self.W)
+        count = size if self.random_features is None else len(self.random_features)
         sums = jnp.zeros((heads, count, size + 1), self.out.dtype)
         return PerformerState(sums, jnp.full(heads, _NOTHING, sums.dtype))
 
@@ -165,9 +167,9 @@ class Performer(eqx.Module):
         return causal_sums(self._query_features(queries), phi, scales, values, start)
 
     def _query_features(self, queries: Float[Array, "time size"]) -> Float[Array, "time features"]:
-        if self.W is None:
+        if self.random_features is None:
             return jax.nn.relu(queries) + _RELU_FLOOR
-        exponents = favor_exponents(self.W, queries)
+        exponents = favor_exponents(self.random_features, queries)
         return favor(exponents, exponents.max(axis=-1))
 
     def _key_features(
@@ -181,10 +183,12 @@ class Performer(eqx.Module):
         The scale is that of all keys or, going on from the one `before`, of all keys so far: no
         step then sees a later one, not even in its rounding.
         """
-        if self.W is None:
+        if self.random_features is None:
             phi, scales = jax.nn.relu(keys) + _RELU_FLOOR, jnp.zeros(len(keys), keys.dtype)
         else:
-            exponents = jnp.where(kept[:, None], favor_exponents(self.W, keys), -jnp.inf)
+            exponents = jnp.where(
+                kept[:, None], favor_exponents(self.random_features, keys), -jnp.inf
+            )
             largest = jnp.maximum(exponents.max(axis=-1), _NOTHING)
             if before is None:
                 scales = jnp.broadcast_to(largest.max(initial=_NOTHING), largest.shape)

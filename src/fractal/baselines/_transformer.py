@@ -1,5 +1,6 @@
 """The Transformer's block: attention and a two-layer perceptron, each behind a norm."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..nn._block import Mixer, check_dropout, dense
+from ..nn._block import Mixer, check_dropout
 from ..nn._norms import BATCH_AXIS, LayerNorm
 from ..theory._arguments import check_count
 from ._attention import Attention
@@ -34,8 +35,10 @@ class TransformerBlock(eqx.Module):
     norm: LayerNorm
     mixer: Mixer
     second_norm: LayerNorm
-    wide: eqx.nn.Linear
-    narrow: eqx.nn.Linear
+    W_1: Float[Array, "mlp width"]
+    b_1: Float[Array, " mlp"]
+    W_2: Float[Array, "width mlp"]
+    b_2: Float[Array, " width"]
     dropout: float = eqx.field(static=True)
 
     def __init__(
@@ -58,10 +61,11 @@ class TransformerBlock(eqx.Module):
         """
         width = check_count("width", width, smallest=1)
         mlp = 4 * width if mlp is None else check_count("mlp", mlp, smallest=1)
-        keys = jax.random.split(key, 3)
+        keys = jax.random.split(key)
         self.norm, self.second_norm = LayerNorm(width), LayerNorm(width)
         self.mixer = attention(width, key=keys[0])
-        self.wide, self.narrow = _linear(width, mlp, keys[1]), _linear(mlp, width, keys[2])
+        self.W_1, self.W_2 = _draw(keys[1], width=width, mlp=mlp)
+        self.b_1, self.b_2 = jnp.zeros(mlp), jnp.zeros(width)
         self.dropout = check_dropout(dropout)
 
     def __call__(
@@ -98,8 +102,9 @@ class TransformerBlock(eqx.Module):
 
     def _perceived(self, x: Array, key: PRNGKeyArray | None) -> Array:
         early, late = (None, None) if key is None else jax.random.split(key)
-        hidden = self._dropped(jax.nn.gelu(dense(self.wide, self.second_norm(x))), early)
-        return x + self._dropped(dense(self.narrow, hidden), late)
+        W_1, b_1, W_2, b_2 = (p.astype(x.dtype) for p in (self.W_1, self.b_1, self.W_2, self.b_2))
+        hidden = self._dropped(jax.nn.gelu(self.second_norm(x) @ W_1.T + b_1), early)
+        return x + self._dropped(hidden @ W_2.T + b_2, late)
 
     def _dropped(self, x: Array, key: PRNGKeyArray | None) -> Array:
         """Single numbers left out."""
@@ -109,8 +114,9 @@ class TransformerBlock(eqx.Module):
         return jnp.where(keep, x / (1 - self.dropout), 0.0).astype(x.dtype)
 
 
-def _linear(inputs: int, outputs: int, key: PRNGKeyArray) -> eqx.nn.Linear:
-    """Xavier's uniform weights, and biases of zero."""
-    weight = jax.nn.initializers.xavier_uniform()(key, (outputs, inputs))
-    linear = eqx.nn.Linear(inputs, outputs, key=key)
-    return eqx.tree_at(lambda x: (x.weight, x.bias), linear, (weight, jnp.zeros(outputs)))
+@functools.partial(jax.jit, static_argnames=("width", "mlp"))
+def _draw(key: PRNGKeyArray, *, width: int, mlp: int) -> tuple[Array, Array]:
+    """Both layers of the perceptron, by Xavier's uniform numbers."""
+    keys = jax.random.split(key)
+    xavier = jax.nn.initializers.xavier_uniform()
+    return xavier(keys[0], (mlp, width)), xavier(keys[1], (width, mlp))

@@ -168,8 +168,8 @@ class SequenceModel(eqx.Module):
 
         - `x`: tokens (time,) or values (time, inputs); for retrieval two of them, stacked.
         - `dt`: how long samples last: one number, or one for each step (of each sequence).
-        - `mask`: False where there is padding, of x's shape without channels; or, where it is all at
-          the end, how many steps come before it (of each sequence), which is quicker.
+        - `mask`: False where there is padding, of x's shape without channels; or, where it is all
+          at the end, how many steps come before it (of each sequence), which is quicker.
         """
         return self._answer(x, dt, mask, None)[0]
 

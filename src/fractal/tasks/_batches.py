@@ -7,7 +7,7 @@ batches that would have come.
 import collections
 import concurrent.futures
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import NamedTuple
 
 import numpy as np
@@ -83,7 +83,7 @@ class Batches:
         length, rows = self._epoch(epoch if self.training else 0)[index]
         return self._collated(rows[self._share], length)
 
-    def stream(self, start: int = 0, ahead: int = 2) -> Iterator[Batch]:
+    def stream(self, start: int = 0, ahead: int = 2) -> Generator[Batch, None, None]:
         """All batches from number `start` on, without end, prepared in the background."""
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             numbers = itertools.count(start)

@@ -2,7 +2,7 @@
 
 import logging
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import jax
@@ -81,7 +81,7 @@ def _by_path(tree: object) -> dict[str, jax.Array]:
     return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 
 
-def _in_tree(like: T, found: dict[str, jax.Array]) -> T:
+def _in_tree(like: T, found: Mapping[str, jax.Array]) -> T:
     return jax.tree_util.tree_map_with_path(lambda path, _: found[jax.tree_util.keystr(path)], like)
 
 

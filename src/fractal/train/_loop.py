@@ -6,7 +6,7 @@ import json
 import pathlib
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from ._config import Config, from_json
 from ._devices import Devices
 from ._journal import Journal, open_loggers
 from ._models import build, parameters
-from ._optimiser import transformation
+from ._optimiser import averaged, step, transformation
 
 _DIVERGED = 10  # times the first loss
 
@@ -141,7 +141,7 @@ def _batches(config: Config, task: Task, split: Split, devices: Devices, trainin
 
 
 def _initial(config: Config, task: Task) -> State:
-    model = build(config.model, task, jax.random.key(config.seed))
+    model: Any = build(config.model, task, jax.random.key(config.seed))
     return State(
         model=model,
         moments=transformation(config.optimiser, config.steps).init(model),
@@ -173,11 +173,10 @@ def _updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]
         key = jax.random.fold_in(root, done)
         differentiate = jax.value_and_grad(objective, has_aux=True)
         (loss, (statistics, correct)), gradient = differentiate(state.model, batch, key)
-        updates, moments = optimiser.update(gradient, state.moments, state.model)
-        model = optax.apply_updates(state.model, updates).with_statistics(statistics)
-        average = state.average
+        model, moments = step(optimiser, gradient, state.moments, state.model)
+        model, average = model.with_statistics(statistics), state.average
         if average is not None:
-            average = optax.incremental_update(model, average, 1 - config.optimiser.ema)
+            average = averaged(average, model, config.optimiser.ema)
         fresh = (done - 1) % config.log_every == 0
         return State(
             model,
@@ -192,7 +191,7 @@ def _updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]
     return lambda state, batch, done: update(state, batch, jnp.int32(done))
 
 
-def _mask(task: Task, batch: Batch) -> Array | None:
+def _mask(task: Task, batch: Batch) -> Any:
     """How much of each sequence is not padding; pictures have none."""
     return batch.lengths if task.tokens else None
 
@@ -307,8 +306,8 @@ def _judge(
     config: Config, task: Task, checkpoints: Checkpoints, state: State, devices: Devices
 ) -> tuple[dict, SequenceModel]:
     """The scores of the best checkpoint on the test set, and the model in it."""
-    step, best = checkpoints.best(state, devices.say)
-    if step == 0:
+    best_step, best = checkpoints.best(state, devices.say)
+    if best_step == 0:
         raise UserError(f"{checkpoints.folder} holds no checkpoint")
     model = _judged(best)
     scores = evaluate(model, config, task, task.splits.test, devices)
@@ -319,7 +318,7 @@ def _judge(
         "parameters": parameters(model),
         "steps": config.steps,
         "seed": config.seed,
-        "best_step": step,
+        "best_step": best_step,
         "validation_accuracy": float(best.best),
         "test_loss": scores["loss"],
         "test_accuracy": scores["accuracy"],

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,23 +26,23 @@ class Kind(NamedTuple):
     Transformer, which has blocks of its own.
     """
 
-    mixer: Callable[..., object]
+    mixer: Callable[..., Any]
     size: str
     grain: int
-    gate: str | None
+    gate: str = "silu"
     length: str | None = None
     mlp: bool = False
 
 
 KINDS = {
-    "fractal": Kind(FractalSSM, size="order", grain=2, gate="silu", length="length"),
+    "fractal": Kind(FractalSSM, size="order", grain=2, length="length"),
     "s5": Kind(baselines.S5, size="order", grain=16, gate="half_glu2"),
     "s4": Kind(baselines.S4, size="order", grain=2, gate="full_glu", length="length"),
     "s4d": Kind(baselines.S4D, size="order", grain=2, gate="full_glu"),
     "dss": Kind(baselines.DSS, size="order", grain=1, gate="full_glu"),
-    "lmu": Kind(baselines.LMU, size="order", grain=1, gate="silu", length="window"),
-    "transformer": Kind(baselines.Attention, size="mlp", grain=4, gate=None, mlp=True),
-    "performer": Kind(baselines.Performer, size="mlp", grain=4, gate=None, mlp=True),
+    "lmu": Kind(baselines.LMU, size="order", grain=1, length="window"),
+    "transformer": Kind(baselines.Attention, size="mlp", grain=4, mlp=True),
+    "performer": Kind(baselines.Performer, size="mlp", grain=4, mlp=True),
 }
 _NOT_OPTIONS = ("self", "width", "key", "bidirectional", "causal")
 
@@ -79,7 +79,7 @@ def build(model: Model, task: Task, key: PRNGKeyArray) -> SequenceModel:
         raise UserError(f"model {model.name}: {error}") from None
 
 
-def _transformer(model: Model, kind: Kind, options: dict[str, Option], task: Task) -> dict:
+def _transformer(model: Model, kind: Kind, options: dict[str, Any], task: Task) -> dict:
     for name in ("gate", "norm"):
         if getattr(model, name) is not None:
             raise UserError(f"model {model.name} has no choice of {name}: leave model.{name} out")

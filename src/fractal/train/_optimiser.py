@@ -6,12 +6,15 @@ too, whose labels were meant to leave the norms out and never matched them.
 """
 
 import re
+from typing import Any, TypeVar, cast
 
 import jax
 import optax
 from jaxtyping import PyTree
 
 from ._config import Optimiser
+
+T = TypeVar("T")
 
 # Paths such as .blocks[3].mixer.bank.log_decay
 FROZEN = re.compile(r"\.norm\.running\.\w+$|\.mixer\.random_features$")
@@ -49,6 +52,20 @@ def schedule(optimiser: Optimiser, steps: int, peak: float) -> optax.Schedule:
     rise = optax.linear_schedule(peak / (warmup + 1), peak, warmup) if warmup else None
     fall = optax.cosine_decay_schedule(peak, steps - warmup)
     return fall if rise is None else optax.join_schedules([rise, fall], [warmup])
+
+
+def step(
+    transformation: optax.GradientTransformation, gradient: T, moments: optax.OptState, model: T
+) -> tuple[T, optax.OptState]:
+    """The model after a step, and the optimiser's moments."""
+    tree: Any = model  # optax knows no modules
+    updates, moments = transformation.update(cast(Any, gradient), moments, tree)
+    return cast(T, optax.apply_updates(tree, updates)), moments
+
+
+def averaged(average: T, model: T, decay: float) -> T:
+    """The moving average of models."""
+    return jax.tree.map(lambda old, new: decay * old + (1 - decay) * new, average, model)
 
 
 def transformation(optimiser: Optimiser, steps: int) -> optax.GradientTransformation:

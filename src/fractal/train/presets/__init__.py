@@ -7,7 +7,7 @@ Other models take these over as far as they apply.
 import dataclasses
 import types
 
-from .._config import Config, Model, Option, nearest
+from .._config import Config, Option, nearest
 from .._models import KINDS
 from . import image, listops, pathfinder, pathx, psmnist, retrieval, smnist, text
 
