@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
+RUN    := runs/listops
 
 .PHONY: train test test-slow lint format bench clean
 
 train: $(READY)
-	$(BIN)/fractal verify --figures figures
+	$(BIN)/fractal train $(if $(wildcard $(RUN)/config.json),--resume $(RUN),listops --preset mini --out $(RUN))
 
 test: $(READY)
 	$(BIN)/pytest -n auto -q
@@ -29,7 +30,7 @@ bench: $(READY)
 	$(BIN)/fractal bench layer
 
 clean:
-	rm -rf $(VENV) figures
+	rm -rf $(VENV) figures runs
 
 # `ready` is written last, so an interrupted installation is done again.
 $(READY): pyproject.toml

@@ -56,7 +56,7 @@ def test_training_reaches_every_parameter(name):
 
     for path, leaf in jax.tree_util.tree_leaves_with_path(gradient(m)):
         assert np.all(np.isfinite(leaf)), path
-        features = name == "performer" and jax.tree_util.keystr(path).endswith(".W")
+        features = name == "performer" and jax.tree_util.keystr(path).endswith(".random_features")
         assert np.any(leaf != 0) != features, path
 
 

@@ -17,11 +17,11 @@ def explicit(performer, u, mask):
     """Every weight of every head as a product of features, in double precision."""
     u = np.asarray(u, float)
     queries, keys, values = np.einsum("phdw,tw->phtd", np.asarray(performer.projections, float), u)
-    if performer.W is None:
+    if performer.random_features is None:
         queries, keys = (np.maximum(x, 0) + 1e-3 for x in (queries, keys))
         fade = 1.0
     else:
-        W = np.asarray(performer.W, float)
+        W = np.asarray(performer.random_features, float)
         queries, keys = (x / x.shape[-1] ** 0.25 for x in (queries, keys))
         queries, keys = (x @ W.T - np.sum(x**2, -1, keepdims=True) / 2 for x in (queries, keys))
         largest = np.where(mask, keys.max(axis=-1), -np.inf)  # of all keys, or of all so far
@@ -96,7 +96,10 @@ def test_the_error_falls_with_the_square_root_of_the_number_of_features():
 
         def squares(key):
             W = orthogonal_rows(key, 512, 3)
-            drawn = [eqx.tree_at(lambda p: p.W, performer, W[:count]) for count in (32, 512)]
+            drawn = [
+                eqx.tree_at(lambda p: p.random_features, performer, W[:count])
+                for count in (32, 512)
+            ]
             return jnp.stack([jnp.mean((p(u)[0] - exact) ** 2) for p in drawn])
 
         return jnp.sqrt(jax.vmap(squares)(keys).mean(axis=0)), jnp.abs(exact).max()
@@ -118,9 +121,9 @@ def test_steps_and_chunks_with_carried_state_equal_one_call(features):
 def test_features_are_not_trained():
     performer = layer()
     gradient = jax.grad(lambda p: jnp.sum(p(signal(9, 6))[0] ** 2))(performer)
-    np.testing.assert_array_equal(gradient.W, 0)
+    np.testing.assert_array_equal(gradient.random_features, 0)
     assert np.abs(gradient.projections).min() > 0
-    assert layer(features="relu").W is None
+    assert layer(features="relu").random_features is None
 
 
 @pytest.mark.parametrize(

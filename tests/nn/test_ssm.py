@@ -389,7 +389,7 @@ def test_an_empty_sequence_leaves_the_state_alone():
         (lambda: layer(dt_min=1), "dt_min must not exceed dt_max"),
         (lambda: layer()(jnp.zeros((5, 2))), r"u must have shape \(time, 3\)"),
         (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(4)), "dt must be a number or have shape"),
-        (lambda: layer()(jnp.zeros((5, 3)), mask=jnp.ones(4) > 0), r"mask must be a count or have shape \(5,\)"),
+        (lambda: layer()(jnp.zeros((5, 3)), mask=jnp.ones(4) > 0), r"mask must be a count or"),
         (lambda: layer(bidirectional=True).step(jnp.zeros(3), layer().initial_state()), "no step"),
         (
             lambda: layer(bidirectional=True)(jnp.zeros((5, 3)), layer().initial_state()),

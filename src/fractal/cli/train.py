@@ -144,7 +144,7 @@ class Eval:
 
     def run(self) -> int:
         """Print one JSON object."""
-        from ..train._loop import test
+        from ..train._loop import score
 
-        print(json.dumps(test(self.run_folder)))
+        print(json.dumps(score(self.run_folder)))
         return 0

@@ -7,7 +7,7 @@ import pathlib
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -18,6 +18,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 LOGGERS = ("tensorboard", "wandb", "trackio")
 
 
+@runtime_checkable
 class Logger(Protocol):
     """Where else numbers go."""
 

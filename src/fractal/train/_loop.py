@@ -112,7 +112,7 @@ def train(
     return _finish(config, task, folder, checkpoints, state, devices)
 
 
-def test(folder: pathlib.Path) -> dict:
+def score(folder: pathlib.Path) -> dict:
     """The scores of a run's best checkpoint on the test set."""
     config, devices = from_json(folder / "config.json"), Devices()
     task = load_task(config)

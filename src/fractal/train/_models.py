@@ -88,7 +88,8 @@ def _transformer(model: Model, kind: Kind, options: dict[str, Any], task: Task) 
     block = functools.partial(
         baselines.TransformerBlock, attention=attention, mlp=mlp, dropout=model.dropout
     )
-    return {"block": block, "positions": positions, "length": task.length, "final_norm": True}
+    length = task.length if positions == "learned" else None
+    return {"block": block, "positions": positions, "length": length, "final_norm": True}
 
 
 def _checked(model: Model, kind: Kind) -> dict[str, Option]:

@@ -13,7 +13,7 @@ MINI = Config(
     data=Data("listops", "mini", batch=50),
     model=Model(width=64, depth=2, options={"order": 8}),
     optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
-    steps=2000,
+    steps=3000,
 )
 
 _EPOCH = 1920

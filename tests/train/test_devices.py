@@ -1,0 +1,86 @@
+"""Runs on several devices and in several processes, compared with the same run on one."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fractal._errors import UserError
+from fractal.train._devices import join_processes
+
+COMMAND = [sys.executable, "-m", "fractal.cli", "train", "listops", "--steps", "12"]
+COMMAND += ["--data.batch", "16", "--model.width", "8", "--model.depth", "1"]
+COMMAND += ["--model.norm", "batch", "--model.options.order", "2", "--log-every", "1"]
+
+
+def started(out, folder, devices=1, *options):
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    return subprocess.Popen(
+        [*COMMAND, "--out", str(out), "--data", str(folder), *options],
+        env={**os.environ, "XLA_FLAGS": flags},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(process):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out
+
+
+def losses(run):
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return np.array([line["loss"] for line in lines if "loss" in line])
+
+
+@pytest.fixture(scope="module")
+def alone(folder, tmp_path_factory):
+    run = tmp_path_factory.mktemp("alone") / "run"
+    finished(started(run, folder))
+    return run
+
+
+def test_eight_devices_give_the_losses_of_one(folder, alone, tmp_path):
+    finished(started(tmp_path / "run", folder, 8))
+    np.testing.assert_allclose(losses(tmp_path / "run"), losses(alone), rtol=1e-4)
+
+
+def test_two_processes_give_the_losses_of_one_and_write_once(folder, alone, tmp_path):
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{one.getsockname()[1]}"
+    joined = ("--coordinator", address, "--processes", "2", "--process")
+    both = [started(tmp_path / "run", folder, 2, *joined, str(number)) for number in range(2)]
+    printed = [finished(process) for process in both]
+    assert "test accuracy" in printed[0]
+    assert printed[1] == ""
+    assert len(losses(tmp_path / "run")) == 12
+    np.testing.assert_allclose(losses(tmp_path / "run"), losses(alone), rtol=1e-4)
+    one, two = (json.loads((run / "result.json").read_text()) for run in (alone, tmp_path / "run"))
+    assert one["test_accuracy"] == two["test_accuracy"]
+
+
+def test_a_batch_that_the_devices_cannot_share_is_refused(folder, tmp_path):
+    process = started(tmp_path / "run", folder, 3)
+    _, err = process.communicate(timeout=100)
+    assert process.returncode == 2
+    assert "a batch of 16 cannot be shared by 3 devices" in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_half_a_description_of_the_processes_is_refused(monkeypatch):
+    with pytest.raises(UserError, match="need --coordinator"):
+        join_processes(None, 2, 0)
+    with pytest.raises(UserError, match="needs --processes N"):
+        join_processes("127.0.0.1:1234", None, 0)
+    monkeypatch.setenv("FRACTAL_COORDINATOR", "127.0.0.1:1234")
+    monkeypatch.setenv("FRACTAL_PROCESSES", "2")
+    with pytest.raises(UserError, match="needs --process N"):
+        join_processes(None, None, None)

@@ -1,0 +1,194 @@
+import json
+import os
+import shutil
+import signal
+import sys
+import types
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fractal
+from fractal.train import _loop as loop
+from fractal.train import train
+from fractal.train._config import from_json
+from fractal.train._journal import Journal, open_loggers
+from fractal.train._loop import Stopped, score
+
+
+def lines(run):
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture
+def whole(tiny, runs):
+    """A run without interruption, made once."""
+    if not (runs / "whole").exists():
+        train(tiny, runs / "whole")
+    return runs / "whole"
+
+
+def test_a_run_leaves_settings_metrics_checkpoints_weights_and_scores(whole, tiny):
+    result = json.loads((whole / "result.json").read_text())
+    assert result["test_accuracy"] == score(whole)["test_accuracy"]
+    assert result["steps"] == 24
+    steps = [line["step"] for line in lines(whole) if "loss" in line]
+    assert steps == [4, 8, 12, 16, 20, 24]
+    evaluated = {
+        line["step"]: line["validation_accuracy"]
+        for line in lines(whole)
+        if "validation_accuracy" in line
+    }
+    assert list(evaluated) == [8, 16, 24]
+    assert evaluated[result["best_step"]] == max(evaluated.values())
+    model = fractal.load(whole / "model.safetensors")
+    assert model.blocks[0].mixer.B.shape == (16, 8)
+
+
+def test_the_scores_are_those_of_a_plain_loop_over_the_test_set(whole, tiny):
+    model, task = fractal.load(whole / "model.safetensors"), loop.load_task(tiny)
+    correct = []
+    for i, label in enumerate(task.splits.test.labels):
+        answer = model(jnp.asarray(task.splits.test.documents(i)[0], int))
+        correct.append(int(jnp.argmax(answer)) == label)
+    assert score(whole)["test_accuracy"] == np.mean(correct)
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_goes_on_bit_for_bit(whole, tiny, tmp_path, monkeypatch, signal_number):
+    seen = []
+
+    def interrupting(self, batch):
+        seen.append(batch)
+        if len(seen) == 11:
+            os.kill(os.getpid(), signal_number)
+        return original(self, batch)
+
+    original = loop.Devices.share
+    monkeypatch.setattr(loop.Devices, "share", interrupting)
+    with pytest.raises(Stopped, match=r"stopped after step \d+; go on: fractal train --resume"):
+        train(tiny, tmp_path / "run")
+    monkeypatch.setattr(loop.Devices, "share", original)
+    train(tiny, tmp_path / "run", resume=True)
+    assert lines(tmp_path / "run") == lines(whole)
+    one, other = (fractal.load(run / "model.safetensors") for run in (tmp_path / "run", whole))
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_another_seed_gives_another_run(whole, tiny, tmp_path):
+    train(dataclasses.replace(tiny, seed=1), tmp_path / "run")
+    assert lines(tmp_path / "run")[0] != lines(whole)[0]
+
+
+def test_a_run_is_reproduced_from_its_json_alone(whole, tiny, tmp_path):
+    train(from_json(whole / "config.json"), tmp_path / "run")
+    assert lines(tmp_path / "run") == lines(whole)
+
+
+def test_averaged_weights_and_batch_norm_go_on_bit_for_bit_too(batch_normed, tmp_path):
+    optimiser = dataclasses.replace(batch_normed.optimiser, ema=0.9, clip=1.0)
+    config = dataclasses.replace(batch_normed, optimiser=optimiser)
+    train(config, tmp_path / "whole")
+    shutil.copytree(tmp_path / "whole", tmp_path / "part")
+    shutil.rmtree(tmp_path / "part" / "checkpoints" / "last" / "24")
+    train(config, tmp_path / "part", resume=True)
+    assert lines(tmp_path / "part") == lines(tmp_path / "whole")
+    scores = [json.loads((tmp_path / run / "result.json").read_text()) for run in ("part", "whole")]
+    assert scores[0] == scores[1]
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(whole, tiny, tmp_path, capsys):
+    shutil.copytree(whole, tmp_path / "run")
+    newest = tmp_path / "run" / "checkpoints" / "last" / "24"
+    for path in newest.rglob("*"):
+        if path.is_file() and path.stat().st_size > 200:
+            path.write_bytes(path.read_bytes()[:100])
+    train(tiny, tmp_path / "run", resume=True)
+    said = capsys.readouterr().err
+    assert f"checkpoint {newest} is damaged" in said
+    assert "going on after step 18" in said
+    assert lines(tmp_path / "run") == lines(whole)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tiny, tmp_path):
+    optimiser = dataclasses.replace(tiny.optimiser, lr=1e30, warmup=0)
+    with pytest.raises(UserError, match=r"went wrong by step \d+: .*lower --optimiser\.lr"):
+        train(dataclasses.replace(tiny, optimiser=optimiser, checkpoint_every=1), tmp_path / "run")
+    kept = sorted(int(path.name) for path in (tmp_path / "run/checkpoints/last").iterdir())
+    assert all(step < 4 for step in kept)
+    assert not (tmp_path / "run" / "result.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"data": {"batch": 481}}, "larger than the data"),
+        ({"model": {"name": "s6"}}, "did you mean s5"),
+        ({"model": {"options": {"ordr": 4}}}, "did you mean order"),
+        ({"model": {"options": {"order": 3}}}, "order must be"),
+        ({"data": {"folder": "/nowhere"}}, "is not a folder"),
+        ({"data": {"task": "listpos"}}, "did you mean listops"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_before_anything_is_written(
+    tiny, tmp_path, change, complaint
+):
+    ((part, values),) = change.items()
+    config = dataclasses.replace(tiny, **{part: dataclasses.replace(getattr(tiny, part), **values)})
+    with pytest.raises(UserError, match=complaint):
+        train(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_folder_of_another_run_is_left_alone(whole, tiny, tmp_path):
+    with pytest.raises(UserError, match="holds a run: go on with --resume"):
+        train(tiny, whole)
+    with pytest.raises(UserError, match="settings are different"):
+        train(dataclasses.replace(tiny, seed=5), whole, resume=True)
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot write"):
+        train(tiny, tmp_path / "file" / "run")
+    with pytest.raises(UserError, match="cannot read"):
+        score(tmp_path)
+
+
+def test_metrics_that_were_cut_off_are_taken_back(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 4, "loss": 1}\n{"step": 8, "loss": 2}\n{"step": 12, "lo')
+    Journal(tmp_path, 4, 24, 8, writes=True).log(8, loss=3.0)
+    assert [line["step"] for line in lines(tmp_path)] == [4, 8]
+    assert lines(tmp_path)[1]["loss"] == 3.0
+
+
+def test_a_logger_that_is_not_installed_is_named(tiny, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "trackio", None)
+    with pytest.raises(UserError, match=r"pip install 'fractal-ssm\[trackio\]'"):
+        open_loggers(["trackio"], tmp_path, {})
+
+
+def test_loggers_get_every_number(tmp_path, monkeypatch):
+    class Logger:
+        seen: ClassVar[list] = []
+
+        def log(self, numbers, step):
+            self.seen.append((step, numbers))
+
+        def finish(self):
+            self.seen.append("finished")
+
+    module = types.ModuleType("wandb")
+    module.init = lambda **_: Logger()
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    journal = Journal(tmp_path, 0, 24, 8, True, open_loggers(["wandb"], tmp_path, {}))
+    journal.log(4, loss=1.0)
+    journal.close()
+    assert Logger.seen == [(4, {"loss": 1.0}), "finished"]
