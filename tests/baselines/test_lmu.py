@@ -31,13 +31,15 @@ def brute_force(lmu, u, dt=1.0):
     return np.stack(kept)
 
 
-@pytest.mark.parametrize(("bidirectional", "dt"), [(False, 1.7), (True, None)])
+@pytest.mark.parametrize(
+    ("bidirectional", "dt"), [(True, 1.7), pytest.param(False, None, marks=pytest.mark.slow)]
+)
 def test_outputs_equal_a_loop_of_matrix_exponentials(bidirectional, dt):
     with jax.enable_x64(True):
         lmu, u = layer(bidirectional=bidirectional), signal(75, 3)
         m = [brute_force(lmu, u, dt or 1.0)]
         if bidirectional:
-            m.append(brute_force(lmu, u[::-1])[::-1])
+            m.append(brute_force(lmu, u[::-1], dt or 1.0)[::-1])
         features = np.concatenate([part.reshape(75, -1) for part in m], axis=1)
         expected = np.tanh(u @ lmu.W_x.T + features @ lmu.W_m.T + lmu.bias)
         np.testing.assert_allclose(lmu(u, dt=dt)[0], expected, atol=1e-11)

@@ -30,7 +30,7 @@ class DSS(eqx.Module):
 
     - `"exp"`: k_l = (e^x − 1)/λ · e^{lx} with Re λ = −exp(log_decay): a system with a state;
     - `"softmax"`: k_l = softmax_l(lx)/λ over the length of the sequence, Re λ of either sign. A
-      longer sequence changes the whole kernel: there is no state to go on from.
+      longer sequence, be it by padding, changes the whole kernel: there is no state to go on from.
 
     >>> import jax
     >>> from fractal.baselines import DSS
