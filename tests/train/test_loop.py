@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import fractal
+from fractal._errors import UserError
 from fractal.train import _loop as loop
 from fractal.train import train
 from fractal.train._config import from_json
@@ -132,7 +134,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpo
     ("change", "complaint"),
     [
         ({"data": {"batch": 481}}, "larger than the data"),
-        ({"model": {"name": "s6"}}, "did you mean s5"),
+        ({"model": {"name": "s55"}}, "did you mean s5"),
         ({"model": {"options": {"ordr": 4}}}, "did you mean order"),
         ({"model": {"options": {"order": 3}}}, "order must be"),
         ({"data": {"folder": "/nowhere"}}, "is not a folder"),

@@ -1,10 +1,12 @@
 """`fractal train` and `fractal eval`: the paper's experiments, one command each."""
 
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -72,9 +74,12 @@ class Train:
         if self.show:
             print(config.to_json(), end="")
             return 0
-        join_processes(self.coordinator, self.processes, self.process)
         folder = self.resume or self.out or _default_folder(config)
-        result = train(config, folder, self.resume is not None, self.log, _CORES)
+        with _stdout_for_results():
+            is_first = join_processes(self.coordinator, self.processes, self.process)
+            result = train(config, folder, self.resume is not None, self.log, _CORES)
+        if not is_first:
+            return 0
         task = load_task(config)
         result["majority_class"] = yardsticks.majority(task)
         result["bag_of_tokens"] = yardsticks.bag_of_tokens(task)
@@ -111,6 +116,19 @@ class Train:
             nearest("task", self.task, TASKS)
             config = preset(self.task, self.preset, self.model or "fractal")
         return changed(config, self.steps, self.seed, self.data, self.settings)
+
+
+@contextlib.contextmanager
+def _stdout_for_results() -> Iterator[None]:
+    """Keeps off stdout what libraries below Python write there, such as Gloo's greetings."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _default_folder(config: Any) -> pathlib.Path:

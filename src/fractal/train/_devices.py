@@ -18,8 +18,10 @@ _COORDINATOR, _PROCESSES, _PROCESS = (
 )
 
 
-def join_processes(coordinator: str | None, processes: int | None, process: int | None) -> None:
+def join_processes(coordinator: str | None, processes: int | None, process: int | None) -> bool:
     """Make one program of the processes on several hosts, when any of these is asked for.
+
+    Whether this is the first of them, the one that speaks.
 
     What is not given is read from the environment (`FRACTAL_COORDINATOR`, `FRACTAL_PROCESSES`,
     `FRACTAL_PROCESS`). The coordinator `"auto"` leaves all to JAX, which knows Slurm, MPI and
@@ -29,19 +31,20 @@ def join_processes(coordinator: str | None, processes: int | None, process: int 
     if coordinator is None:
         if processes is not None or process is not None:
             raise UserError("--processes and --process need --coordinator HOST:PORT")
-        return
+        return True
     try:
         if coordinator == "auto":
             jax.distributed.initialize()
-            return
-        jax.distributed.initialize(
-            coordinator,
-            _number(processes, _PROCESSES, "--processes"),
-            _number(process, _PROCESS, "--process"),
-        )
+        else:
+            jax.distributed.initialize(
+                coordinator,
+                _number(processes, _PROCESSES, "--processes"),
+                _number(process, _PROCESS, "--process"),
+            )
     except (RuntimeError, ValueError) as error:
         why = " ".join(str(error).split())
         raise UserError(f"cannot join the other processes at {coordinator}: {why}") from None
+    return jax.process_index() == 0
 
 
 def _number(given: int | None, variable: str, option: str) -> int:

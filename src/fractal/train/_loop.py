@@ -148,7 +148,7 @@ def _initial(config: Config, task: Task) -> State:
         average=jax.tree.map(jnp.copy, model) if config.optimiser.ema else None,
         loss=jnp.zeros(()),
         correct=jnp.zeros(()),
-        first_loss=jnp.float32(jnp.nan),
+        first_loss=jnp.zeros(()),
         best=jnp.float32(-1.0),
     )
 
@@ -184,7 +184,7 @@ def _updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]
             average,
             loss=loss + jnp.where(fresh, 0, state.loss),
             correct=correct + jnp.where(fresh, 0, state.correct),
-            first_loss=jnp.where(jnp.isnan(state.first_loss), loss, state.first_loss),
+            first_loss=jnp.where(done == 1, loss, state.first_loss),
             best=state.best,
         )
 

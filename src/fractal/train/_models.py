@@ -1,6 +1,5 @@
 """The models by name, each a `SequenceModel` with its own mixer or block."""
 
-import bisect
 import dataclasses
 import functools
 import inspect
@@ -114,8 +113,7 @@ def matched(model: Model, task: Task, target: int) -> Model:
         shapes = eqx.filter_eval_shape(lambda: build(chosen, task, jax.random.key(0)))
         return parameters(shapes)
 
-    sizes = range(kind.grain, 100 * kind.grain + 1, kind.grain)
-    place = bisect.bisect_left(sizes, target, key=counted)
-    near = [sizes[i] for i in (place - 1, place) if 0 <= i < len(sizes)]
-    size = min(near, key=lambda size: abs(counted(size) - target))
-    return dataclasses.replace(model, options={**model.options, kind.size: size})
+    # The number grows in proportion to the size, from what does not depend on it.
+    few, more = counted(4 * kind.grain), counted(8 * kind.grain)
+    grains = max(1, round(4 + 4 * (target - few) / (more - few)))
+    return dataclasses.replace(model, options={**model.options, kind.size: grains * kind.grain})

@@ -1,0 +1,129 @@
+import json
+
+import pytest
+
+from fractal.cli import main
+from fractal.tasks.listops import SIZES, generate
+
+SMALL = ("--model.width", 8, "--model.depth", 1, "--model.options.order", 2, "--data.batch", 8)
+
+
+def run(capfd, *arguments):
+    code = main([str(argument) for argument in arguments])
+    return code, *capfd.readouterr()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "listops"
+    generate(folder, SIZES["mini"]._replace(examples=200), seed=0, workers=1)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRACTAL_DATA", str(tmp_path / "cache"))
+
+
+def test_train_resume_and_eval_agree_on_the_score(capfd, tmp_path, folder):
+    out = tmp_path / "run"
+    command = ("train", "listops", "--data", folder, "--steps", 6, "--out", out, *SMALL)
+    code, printed, _ = run(capfd, *command, "--json")
+    assert code == 0
+    result = json.loads(printed)
+    assert result["steps"] == 6
+    assert {"majority_class", "bag_of_tokens"} < set(result)
+    code, printed, err = run(capfd, "train", "--resume", out)
+    assert code == 0
+    assert f"test accuracy: {result['test_accuracy']:.3f}" in printed
+    assert "most frequent class" in printed
+    assert "going on after step 6" in err
+    code, printed, _ = run(capfd, "eval", out)
+    assert code == 0
+    assert json.loads(printed)["test_accuracy"] == result["test_accuracy"]
+    code, _, err = run(capfd, *command)
+    assert code == 2
+    assert "holds a run" in err
+
+
+def test_compare_trains_each_model_once_and_goes_on_where_it_stopped(capfd, tmp_path, folder):
+    out = tmp_path / "compared"
+    sizes = ("--model.width", 16, "--model.depth", 1, "--data.batch", 8)
+    command = ("compare", "listops", "--models", "fractal,lmu", "--seeds", 2, "--steps", 10)
+    command += ("--data", folder, "--out", out, *sizes, "--log-every", 1)
+    code, printed, _ = run(capfd, *command)
+    assert code == 0
+    assert "lmu" in printed
+    assert "±" in printed
+    lines = (out / "results.jsonl").read_text().splitlines()
+    assert [(json.loads(x)["model"], json.loads(x)["seed"]) for x in lines] == [
+        ("fractal", 0), ("lmu", 0), ("fractal", 1), ("lmu", 1)]  # fmt: skip
+    (out / "lmu-1" / "result.json").unlink()
+    times = {path: path.stat().st_mtime_ns for path in out.glob("fractal-*/result.json")}
+    code, again, _ = run(capfd, *command, "--json")
+    rows = json.loads(again)["models"]
+    assert code == 0
+    assert times == {path: path.stat().st_mtime_ns for path in out.glob("fractal-*/result.json")}
+    assert (out / "results.jsonl").read_text().splitlines() == lines
+    assert abs(rows[0]["parameters"] - rows[1]["parameters"]) < 0.1 * rows[0]["parameters"]
+    assert (out / "curves.png").stat().st_size > 5000
+    code, _, err = run(capfd, *command, "--model.dropout", 0.1)
+    assert code == 2
+    assert "other settings" in err
+
+
+def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
+    code, shown, _ = run(capfd, "train", "listops", "--show", "--optimiser.lr", 0.5, "--seed", 3)
+    assert code == 0
+    assert json.loads(shown)["optimiser"]["lr"] == 0.5
+    (tmp_path / "config.json").write_text(shown)
+    code, again, _ = run(capfd, "train", "--config", tmp_path / "config.json", "--show")
+    assert again == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("train",), "name a task"),
+        (("train", "listpos"), "did you mean listops?"),
+        (("train", "listops", "--model", "s44"), "did you mean s4"),
+        (("train", "listops", "--model.widht", "3"), "--model.width"),
+        (("train", "listops", "--optimiser.lr", "fast"), "--optimiser.lr"),
+        (("train", "listops", "--optimiser.lr", "-1"), "must be positive"),
+        (("train", "listops", "--model.options.ordr", "3"), "did you mean order?"),
+        (("train", "listops", "--model.options.order"), "needs a value"),
+        (("train", "listops", "--steps", "0"), "steps must be positive"),
+        (("train", "listops", "--preset", "paper"), "fractal data listops --out DIR"),
+        (("train", "image"), "fractal data image"),
+        (("train", "text", "--data", "nowhere"), "is not a folder"),
+        (("train", "--resume", "nowhere"), "holds no run"),
+        (("train", "--resume", "nowhere", "--steps", "3"), "give no others"),
+        (("train", "listops", "--config", "x.json"), "give no others"),
+        (("train", "--config", "x.json"), "cannot read x.json"),
+        (("train", "listops", "--processes", "2"), "need --coordinator"),
+        (("train", "listops", "--log", "excel"), "excel"),
+        (("eval", "nowhere"), "cannot read"),
+        (("compare", "listops", "--models", "fractal,fractal"), "named twice"),
+        (("compare", "listops", "--models", "fractal,s6x"), "there is no model"),
+        (("compare", "listops", "--seeds", "0"), "at least 1"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_writes_nothing(
+    capfd, tmp_path, monkeypatch, arguments, complaint
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capfd, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert complaint in err
+    assert [path.name for path in tmp_path.iterdir() if path.name != "cache"] == []
+
+
+@pytest.mark.parametrize("command", [(), ("train",), ("eval",), ("compare",), ("data",)])
+def test_help_fits_a_screen_and_shows_an_example(capsys, command):
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) <= 66
+    assert "Example: fractal" in out
