@@ -18,7 +18,8 @@ from fractal.train import _loop as loop
 from fractal.train import train
 from fractal.train._config import from_json
 from fractal.train._journal import Journal, open_loggers
-from fractal.train._loop import Stopped, score
+from fractal.train._loop import score
+from fractal.train._signals import Stopped
 
 
 def lines(run):

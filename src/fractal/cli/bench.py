@@ -17,12 +17,12 @@ class Bench:
     Example: fractal bench memory --json
 
     Args:
-        subject: what to measure: the online memory, the scan by method and length, or the layer
-            against its limit and S5.
+        subject: what to measure: the online memory, the scan by method and length, the layer
+            against its limit and S5, or whether the data keeps ahead of training.
         json: print one JSON object instead of a table.
     """
 
-    subject: Annotated[Literal["memory", "scan", "layer"], tyro.conf.Positional]
+    subject: Annotated[Literal["memory", "scan", "layer", "data"], tyro.conf.Positional]
     json: bool = False
 
     def run(self) -> int:
@@ -31,8 +31,10 @@ class Bench:
             from ..bench.memory import bench_memory as bench
         elif self.subject == "scan":
             from ..bench.scan import bench_scan as bench  # loads JAX
-        else:
+        elif self.subject == "layer":
             from ..bench.layer import bench_layer as bench
+        else:
+            from ..bench.data import bench_data as bench
         result = bench()
         if self.json:
             print(json.dumps(result, indent=2))

@@ -4,5 +4,5 @@ from ._config import Config as Config
 from ._config import Data as Data
 from ._config import Model as Model
 from ._config import Optimiser as Optimiser
-from ._loop import evaluate as evaluate
+from ._evaluation import evaluate as evaluate
 from ._loop import train as train

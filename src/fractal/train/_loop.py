@@ -5,7 +5,7 @@ import functools
 import json
 import pathlib
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -18,15 +18,18 @@ from .. import tasks
 from .._errors import UserError
 from .._weights import save
 from ..nn import SequenceModel
-from ..tasks import Batch, Batches, Split, Task
+from ..tasks import Batch, Task
 from ._checkpoints import Checkpoints
 from ._config import Config, from_json
 from ._devices import Devices
+from ._evaluation import batches_of, evaluate, mask_of
 from ._journal import Journal, open_loggers
 from ._models import build, parameters
 from ._optimiser import averaged, step, transformation
+from ._signals import Stopped, stop_signals
 
 _DIVERGED = 10  # times the first loss
+_DROPOUT = 2**31 - 1
 
 
 class State(NamedTuple):
@@ -43,14 +46,6 @@ class State(NamedTuple):
     correct: Float[Array, ""]
     first_loss: Float[Array, ""]
     best: Float[Array, ""]
-
-
-class Stopped(UserError):
-    """A signal came; what was done is saved."""
-
-    def __init__(self, message: str, received: int):
-        super().__init__(message)
-        self.exit_code = 128 + received
 
 
 def train(
@@ -73,19 +68,19 @@ def train(
     devices = Devices()
     task = load_task(config, workers)
     devices.check_batch(config.data.batch)
-    batches = _batches(config, task, task.splits.train, devices, training=True)
-    state = devices.copy(_initial(config, task))
+    batches = batches_of(config, task, task.splits.train, devices, training=True)
+    state = devices.copy(initial(config, task))
     _open(folder, config, resume, devices)
     checkpoints, start = Checkpoints(folder / "checkpoints", config.keep), 0
     if resume:
         start, state = checkpoints.last(state, devices.say)
         devices.say(f"going on after step {start}")
 
-    update = _updater(config, task)
+    update = updater(config, task)
     settings = json.loads(config.to_json())
     opened = open_loggers(loggers, folder, settings) if devices.process == 0 else []
     journal = Journal(folder, start, config.steps, config.data.batch, devices.process == 0, opened)
-    with contextlib.closing(journal), _stop_signals() as signals:
+    with contextlib.closing(journal), stop_signals() as signals:
         stream = batches.stream(start)
         for done in range(start + 1, config.steps + 1):
             state = update(state, devices.share(next(stream)), done)
@@ -116,7 +111,7 @@ def score(folder: pathlib.Path) -> dict:
     """The scores of a run's best checkpoint on the test set."""
     config, devices = from_json(folder / "config.json"), Devices()
     task = load_task(config)
-    state = devices.copy(_initial(config, task))
+    state = devices.copy(initial(config, task))
     checkpoints = Checkpoints(folder / "checkpoints", config.keep)
     return _judge(config, task, checkpoints, state, devices)[0]
 
@@ -127,20 +122,8 @@ def load_task(config: Config, workers: int = 1) -> Task:
     return tasks.load(data.task, data.preset, data.folder, data.validation, workers)
 
 
-def _batches(config: Config, task: Task, split: Split, devices: Devices, training: bool) -> Batches:
-    return Batches(
-        task,
-        split,
-        config.data.batch,
-        training=training,
-        seed=config.seed,
-        buckets=config.data.buckets,
-        process=devices.process,
-        processes=devices.processes,
-    )
-
-
-def _initial(config: Config, task: Task) -> State:
+def initial(config: Config, task: Task) -> State:
+    """Where training begins."""
     model: Any = build(config.model, task, jax.random.key(config.seed))
     return State(
         model=model,
@@ -153,10 +136,10 @@ def _initial(config: Config, task: Task) -> State:
     )
 
 
-def _updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]:
+def updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]:
     """One step of training, compiled."""
     optimiser = transformation(config.optimiser, config.steps)
-    root = jax.random.key(config.seed)
+    root = jax.random.fold_in(jax.random.key(config.seed), _DROPOUT)  # apart from the weights'
 
     def objective(model: SequenceModel, batch: Batch, key: Array):
         keys = jax.random.split(key, len(batch.labels))
@@ -164,7 +147,7 @@ def _updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]
             lambda x, mask, key: model.training(x, None, mask, key=key),
             axis_name="batch",
             out_axes=(0, None),
-        )(batch.inputs, _mask(task, batch), keys)
+        )(batch.inputs, mask_of(task, batch), keys)
         losses = optax.softmax_cross_entropy_with_integer_labels(answers, batch.labels)
         return losses.mean(), (statistics, (answers.argmax(-1) == batch.labels).mean())
 
@@ -189,11 +172,6 @@ def _updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]
         )
 
     return lambda state, batch, done: update(state, batch, jnp.int32(done))
-
-
-def _mask(task: Task, batch: Batch) -> Any:
-    """How much of each sequence is not padding; pictures have none."""
-    return batch.lengths if task.tokens else None
 
 
 def _report(state: State, done: int, config: Config, journal: Journal) -> None:
@@ -228,29 +206,6 @@ def _judged(state: State) -> SequenceModel:
     return state.model if state.average is None else state.average
 
 
-def evaluate(
-    model: SequenceModel, config: Config, task: Task, split: Split, devices: Devices
-) -> dict[str, float]:
-    """Mean loss and accuracy over a split."""
-    batches = _batches(config, task, split, devices, training=False)
-    stream, sums = batches.stream(), np.zeros(3)
-    for _ in range(len(batches)):
-        batch = devices.share(next(stream))
-        sums += np.asarray(_sums(model, batch, _mask(task, batch)), float)
-    stream.close()
-    loss, correct, count = sums
-    return {"loss": float(loss / count), "accuracy": float(correct / count)}
-
-
-@jax.jit
-def _sums(model: SequenceModel, batch: Batch, mask: Array | None) -> Float[Array, "3"]:
-    """Summed loss, right answers and number of a batch's examples."""
-    answers = jax.vmap(model, in_axes=(0, None, 0))(batch.inputs, None, mask)
-    losses = optax.softmax_cross_entropy_with_integer_labels(answers, batch.labels)
-    correct = answers.argmax(-1) == batch.labels
-    return jnp.stack([jnp.sum(x, where=batch.real) for x in (losses, correct, batch.real)])
-
-
 def _open(folder: pathlib.Path, config: Config, resume: bool, devices: Devices) -> None:
     """Begin the run's folder, or check that it is this run's."""
     path = folder / "config.json"
@@ -267,23 +222,6 @@ def _open(folder: pathlib.Path, config: Config, resume: bool, devices: Devices) 
         path.write_text(config.to_json(), encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
-
-
-@contextlib.contextmanager
-def _stop_signals() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM; they take effect after a step. A second Ctrl-C is at once."""
-    received: list[int] = []
-
-    def receive(number: int, _) -> None:
-        received.append(number)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    before = {one: signal.signal(one, receive) for one in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
 
 
 def _finish(

@@ -1,0 +1,84 @@
+"""Runs that are really killed, and every model in a short run: minutes."""
+
+import dataclasses
+import json
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fractal.train import train
+from fractal.train._config import shortened
+from fractal.train._loop import load_task
+from fractal.train._models import KINDS, matched
+from fractal.train._yardsticks import majority
+from fractal.train.presets import preset
+
+pytestmark = pytest.mark.slow
+
+TRAIN = [sys.executable, "-m", "fractal.cli", "train"]
+SMALL = ["--model.width", "8", "--model.depth", "1", "--model.options.order", "2"]
+SMALL += ["--data.batch", "8", "--model.dropout", "0.1", "--log-every", "7"]
+SMALL += ["--checkpoint-every", "15", "--evaluate-every", "40"]
+KILLS = 20
+
+
+def lines(run):
+    path = run / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_a_run_killed_at_twenty_moments_gives_the_same_losses_bit_for_bit(folder, tmp_path):
+    """Each time the run is let go on for a random while, and killed with no warning."""
+    begin = [*TRAIN, "listops", "--steps", "3000", "--data", str(folder), *SMALL]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    start = time.monotonic()
+    subprocess.run([*begin, "--out", str(whole)], check=True, capture_output=True)
+    length = time.monotonic() - start
+
+    rng, kills = random.Random(0), 0
+    while kills < KILLS and not (killed / "result.json").exists():
+        again = (killed / "config.json").exists()
+        command = [*TRAIN, "--resume", str(killed)] if again else [*begin, "--out", str(killed)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        begun = time.monotonic()
+        # A few kills while it starts, most after the first new line of metrics.
+        early, before = rng.random() < 0.2, len(lines(killed))
+        while process.poll() is None and not early and len(lines(killed)) == before:
+            time.sleep(0.05)
+        time.sleep(rng.uniform(0, length / KILLS if not early else 4))
+        process.kill()
+        process.wait()
+        kills += 1
+        assert time.monotonic() - begun < 600
+    assert kills == KILLS
+    done = subprocess.run(
+        [*TRAIN, "--resume", str(killed)], check=True, capture_output=True, text=True
+    )
+    assert "test accuracy" in done.stdout
+    assert lines(killed) == lines(whole)
+    one, other = (json.loads((run / "result.json").read_text()) for run in (killed, whole))
+    assert one == other
+
+
+@pytest.mark.parametrize("task", ["listops", "image"])
+@pytest.mark.parametrize("name", KINDS)
+def test_every_model_learns(name, task, tmp_path, request):
+    """Above the most frequent class by far, in a short run of about 40,000 parameters."""
+    if task == "image":
+        request.getfixturevalue("cifar")
+    config = shortened(preset(task, "mini", name), 300)
+    data = load_task(config)
+    config = dataclasses.replace(config, model=matched(config.model, data, 44_000))
+    result = train(config, tmp_path / "run")
+    assert result["test_accuracy"] > majority(data) + 0.08
+
+
+@pytest.fixture
+def cifar():
+    from fractal.tasks import image
+
+    if not image.SOURCES.package.folder.is_dir():
+        pytest.skip("CIFAR-10 has not been fetched here: fractal data image")
