@@ -11,8 +11,12 @@ import safetensors.numpy
 def write_tensors(
     path: str | os.PathLike, tensors: dict[str, np.ndarray], metadata: dict[str, str]
 ) -> None:
+    """Write a whole file of tensors."""
+    write_whole(path, safetensors.numpy.save(tensors, metadata=metadata))
+
+
+def write_whole(path: str | os.PathLike, data: bytes) -> None:
     """Write beside the file and then take its place: an interruption leaves the old one."""
-    data = safetensors.numpy.save(tensors, metadata=metadata)
     path = pathlib.Path(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

@@ -14,6 +14,7 @@ import pytest
 
 import fractal
 from fractal._errors import UserError
+from fractal.train import _checkpoints as checkpoints
 from fractal.train import _loop as loop
 from fractal.train import train
 from fractal.train._config import from_json
@@ -195,3 +196,10 @@ def test_loggers_get_every_number(tmp_path, monkeypatch):
     journal.log(4, loss=1.0)
     journal.close()
     assert Logger.seen == [(4, {"loss": 1.0}), "finished"]
+
+
+def test_a_full_disk_is_said_before_anything_is_written(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints.shutil, "disk_usage", lambda _: types.SimpleNamespace(free=100))
+    with pytest.raises(UserError, match=r"no space for a checkpoint in .*; make room"):
+        train(tiny, tmp_path / "run")
+    assert list((tmp_path / "run" / "checkpoints" / "last").iterdir()) == []

@@ -48,6 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full disk, a folder that may not be written
+        print(f"fractal: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("fractal: interrupted", file=sys.stderr)
         return 130

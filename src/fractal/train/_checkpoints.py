@@ -2,6 +2,7 @@
 
 import logging
 import pathlib
+import shutil
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -12,7 +13,8 @@ from .._errors import UserError
 
 T = TypeVar("T")
 
-logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax tells at length what it does
+_MARGIN = 2  # more room than a checkpoint takes
+logging.getLogger("absl").setLevel(logging.CRITICAL)  # Orbax tells at length what it does
 
 
 class Checkpoints:
@@ -32,11 +34,22 @@ class Checkpoints:
         for manager in (self._best, self._last) if best else (self._last,):
             if step in manager.all_steps():
                 continue  # a run that goes on from an earlier checkpoint comes by here again
+            self._check_room(state)
             try:
                 manager.save(step, args=ocp.args.StandardSave(_by_path(state)))
             except (OSError, ValueError) as error:
                 why = " ".join(str(error).split())
                 raise UserError(f"cannot write a checkpoint in {self.folder}: {why}") from None
+
+    def _check_room(self, state: object) -> None:
+        """Say so before Orbax runs out of space, at which it says very much."""
+        needed = _MARGIN * sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+        free = shutil.disk_usage(self.folder).free
+        if free < needed:
+            raise UserError(
+                f"no space for a checkpoint in {self.folder}: it needs {needed / 1e6:.1f} MB, "
+                f"{free / 1e6:.1f} MB are free; make room and go on with --resume"
+            )
 
     def last(self, like: T, say: Callable[[str], None]) -> tuple[int, T]:
         """The newest checkpoint that can be read, as a tree like the given one, and its step.

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import pathlib
 import sys
 import time
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._errors import UserError
+from .._files import write_whole
 
 _SECONDS_BETWEEN_LINES = 5.0
 LOGGERS = ("tensorboard", "wandb", "trackio")
@@ -108,9 +108,7 @@ def _keep_until(path: pathlib.Path, step: int) -> None:
         except ValueError:
             break  # cut off when the run was killed
         kept.append(line + "\n")
-    temporary = path.with_suffix(".part")
-    temporary.write_text("".join(kept), encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(path, "".join(kept).encode())
 
 
 def open_loggers(names: Sequence[str], folder: pathlib.Path, settings: dict) -> list[Logger]:

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .. import tasks
 from .._errors import UserError
+from .._files import write_whole
 from .._weights import save
 from ..nn import SequenceModel
 from ..tasks import Batch, Task
@@ -219,7 +220,7 @@ def _open(folder: pathlib.Path, config: Config, resume: bool, devices: Devices) 
         raise UserError(f"{folder} holds a run: go on with --resume {folder}, or choose --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(config.to_json(), encoding="utf-8")
+        write_whole(path, config.to_json().encode())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
 
@@ -236,7 +237,7 @@ def _finish(
     result, model = _judge(config, task, checkpoints, state, devices)
     if devices.process == 0:
         save(folder / "model.safetensors", jax.tree.map(np.asarray, model))
-        (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
+        write_whole(folder / "result.json", json.dumps(result, indent=2).encode())
     return result
 
 
