@@ -18,7 +18,7 @@ from fractal.train import _checkpoints as checkpoints
 from fractal.train import _loop as loop
 from fractal.train import train
 from fractal.train._config import from_json
-from fractal.train._journal import Journal, open_loggers
+from fractal.train._journal import Journal, find_loggers, open_loggers
 from fractal.train._loop import score
 from fractal.train._signals import Stopped
 
@@ -176,7 +176,10 @@ def test_metrics_that_were_cut_off_are_taken_back(tmp_path):
 def test_a_logger_that_is_not_installed_is_named(tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "trackio", None)
     with pytest.raises(UserError, match=r"pip install 'fractal-ssm\[trackio\]'"):
-        open_loggers(["trackio"], tmp_path, {})
+        train(tiny, tmp_path / "run", loggers=["trackio"])
+    with pytest.raises(UserError, match="no logger 'excel'"):
+        train(tiny, tmp_path / "run", loggers=["excel"])
+    assert not (tmp_path / "run").exists()
 
 
 def test_loggers_get_every_number(tmp_path, monkeypatch):
@@ -192,7 +195,7 @@ def test_loggers_get_every_number(tmp_path, monkeypatch):
     module = types.ModuleType("wandb")
     module.init = lambda **_: Logger()
     monkeypatch.setitem(sys.modules, "wandb", module)
-    journal = Journal(tmp_path, 0, 24, 8, True, open_loggers(["wandb"], tmp_path, {}))
+    journal = Journal(tmp_path, 0, 24, 8, True, open_loggers(find_loggers(["wandb"]), tmp_path, {}))
     journal.log(4, loss=1.0)
     journal.close()
     assert Logger.seen == [(4, {"loss": 1.0}), "finished"]

@@ -5,7 +5,7 @@ import json
 import pathlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
@@ -13,9 +13,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._errors import UserError
 from .._files import write_whole
+from ._config import nearest
 
 _SECONDS_BETWEEN_LINES = 5.0
-LOGGERS = ("tensorboard", "wandb", "trackio")
+_PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb", "trackio": "trackio"}
 
 
 @runtime_checkable
@@ -111,20 +112,26 @@ def _keep_until(path: pathlib.Path, step: int) -> None:
     write_whole(path, "".join(kept).encode())
 
 
-def open_loggers(names: Sequence[str], folder: pathlib.Path, settings: dict) -> list[Logger]:
-    """Loggers by name, from packages that are extras of ours."""
-    return [_opened(name, folder, settings) for name in names]
+def find_loggers(names: Sequence[str]) -> dict[str, Any]:
+    """The packages of loggers by name, which are extras of ours."""
+    found = {}
+    for name in names:
+        nearest("logger", name, _PACKAGES)
+        try:
+            found[name] = importlib.import_module(_PACKAGES[name])
+        except ImportError:
+            raise UserError(f"--log {name}: pip install 'fractal-ssm[{name}]'") from None
+    return found
 
 
-def _opened(name: str, folder: pathlib.Path, settings: dict) -> Logger:
-    package = "tensorboardX" if name == "tensorboard" else name
-    try:
-        module: Any = importlib.import_module(package)
-    except ImportError:
-        raise UserError(f"--log {name}: pip install 'fractal-ssm[{name}]'") from None
-    if name == "tensorboard":
-        return _TensorBoard(module.SummaryWriter(str(folder / "tensorboard")))
-    return module.init(project="fractal", name=folder.name, config=settings)
+def open_loggers(found: Mapping[str, Any], folder: pathlib.Path, settings: dict) -> list[Logger]:
+    """Loggers for a run, of the packages found."""
+    return [
+        _TensorBoard(package.SummaryWriter(str(folder / name)))
+        if name == "tensorboard"
+        else package.init(project="fractal", name=folder.name, config=settings)
+        for name, package in found.items()
+    ]
 
 
 class _TensorBoard:

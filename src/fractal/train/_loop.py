@@ -24,7 +24,7 @@ from ._checkpoints import Checkpoints
 from ._config import Config, from_json
 from ._devices import Devices
 from ._evaluation import batches_of, evaluate, mask_of
-from ._journal import Journal, open_loggers
+from ._journal import Journal, find_loggers, open_loggers
 from ._models import build, parameters
 from ._optimiser import averaged, step, transformation
 from ._signals import Stopped, stop_signals
@@ -71,6 +71,7 @@ def train(
     devices.check_batch(config.data.batch)
     batches = batches_of(config, task, task.splits.train, devices, training=True)
     state = devices.copy(initial(config, task))
+    found = find_loggers(loggers if devices.process == 0 else ())
     _open(folder, config, resume, devices)
     checkpoints, start = Checkpoints(folder / "checkpoints", config.keep), 0
     if resume:
@@ -78,11 +79,10 @@ def train(
         devices.say(f"going on after step {start}")
 
     update = updater(config, task)
-    settings = json.loads(config.to_json())
-    opened = open_loggers(loggers, folder, settings) if devices.process == 0 else []
+    opened = open_loggers(found, folder, json.loads(config.to_json()))
     journal = Journal(folder, start, config.steps, config.data.batch, devices.process == 0, opened)
-    with contextlib.closing(journal), stop_signals() as signals:
-        stream = batches.stream(start)
+    stream = batches.stream(start)
+    with contextlib.closing(journal), contextlib.closing(stream), stop_signals() as signals:
         for done in range(start + 1, config.steps + 1):
             state = update(state, devices.share(next(stream)), done)
             last, best = done == config.steps, False
@@ -104,7 +104,6 @@ def train(
             if stop and not last:
                 message = f"stopped after step {done}; go on: fractal train --resume {folder}"
                 raise Stopped(message, signals[0] if signals else signal.SIGTERM)
-        stream.close()
     return _finish(config, task, folder, checkpoints, state, devices)
 
 
