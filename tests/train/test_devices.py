@@ -46,11 +46,13 @@ def alone(folder, tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 def test_eight_devices_give_the_losses_of_one(folder, alone, tmp_path):
     finished(started(tmp_path / "run", folder, 8))
     np.testing.assert_allclose(losses(tmp_path / "run"), losses(alone), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_losses_of_one_and_write_once(folder, alone, tmp_path):
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
