@@ -34,6 +34,7 @@ class Train:
         preset: mini: minutes on a laptop; paper: the published recipe, for GPUs.
         out: folder of the run; default: runs/TASK-MODEL-PRESET-SEED.
         data: folder with the task's data, unless it is generated or fetched.
+        validation: test chooses the best checkpoint on the test set, as papers do for text.
         steps: of training; warm-up and evaluations follow in proportion.
         seed: decides weights, order of the data and dropout.
         resume: go on with the run in this folder.
@@ -51,6 +52,7 @@ class Train:
     preset: Literal["mini", "paper"] = "mini"
     out: pathlib.Path | None = None
     data: pathlib.Path | None = None
+    validation: Literal["held-out", "test"] | None = None
     steps: int | None = None
     seed: int | None = None
     resume: pathlib.Path | None = None
@@ -93,7 +95,7 @@ class Train:
         from ..train._config import from_json
 
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        fixed = ("task", "model", "out", "data", "steps", "seed", "config")
+        fixed = ("task", "model", "out", "data", "validation", "steps", "seed", "config")
         if self.settings or any(given[name] is not None for name in fixed):
             raise UserError("--resume goes on with the run's own settings: give no others")
         assert self.resume is not None
@@ -115,6 +117,9 @@ class Train:
         else:
             nearest("task", self.task, TASKS)
             config = preset(self.task, self.preset, self.model or "fractal")
+        if self.validation is not None:
+            data = dataclasses.replace(config.data, validation=self.validation)
+            config = dataclasses.replace(config, data=data)
         return changed(config, self.steps, self.seed, self.data, self.settings)
 
 
