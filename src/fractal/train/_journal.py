@@ -49,13 +49,13 @@ class Journal:
     ):
         self._path, self._writes, self._loggers = folder / "metrics.jsonl", writes, loggers
         self._steps, self._batch, self._shown = steps, batch, {}
-        self._last = (start, time.monotonic())
+        self._last, self._speed = (start, time.monotonic()), ""
         self._bar = None
         if not writes:
             return
         _keep_until(self._path, start)
         if sys.stderr.isatty():
-            columns = (TextColumn("{task.completed}/{task.total}"), BarColumn())
+            columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(bar_width=16))
             shown = TextColumn("{task.description}")
             self._bar = Progress(
                 *columns, TimeRemainingColumn(), shown, console=Console(stderr=True)
@@ -81,10 +81,11 @@ class Journal:
         passed = time.monotonic() - then
         if self._bar is None and passed < _SECONDS_BETWEEN_LINES:
             return
-        text = ", ".join(f"{name} {value:.4g}" for name, value in self._shown.items())
         if step > before:
             self._last = (step, time.monotonic())
-            text += f", {(step - before) * self._batch / passed:,.0f} examples/s"
+            self._speed = f"{(step - before) * self._batch / passed:,.0f} examples/s"
+        numbers_shown = [f"{name} {value:.3g}" for name, value in self._shown.items()]
+        text = ", ".join([self._speed, *numbers_shown])
         if self._bar is not None:
             self._bar.update(self._task, completed=step, description=text)
         else:
