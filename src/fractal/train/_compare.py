@@ -5,13 +5,12 @@ import json
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
 
-import jax
 import numpy as np
 
 from .._errors import UserError
 from ._config import Config, from_json
 from ._loop import load_task, train
-from ._models import build, matched, parameters
+from ._models import matched, size_of
 
 _WITHIN = 0.1  # of the first model's number of parameters
 
@@ -50,13 +49,13 @@ def alike(
     """A run for each seed and model, all with about the first model's number of parameters."""
     first = settings(names[0])
     task = load_task(first, workers)
-    target = parameters(build(first.model, task, jax.random.key(0)))
+    target = size_of(first.model, task)
     configs = []
     for name in names:
         config = settings(name)
         if name != names[0]:
             config = dataclasses.replace(config, model=matched(config.model, task, target))
-            found = parameters(build(config.model, task, jax.random.key(0)))
+            found = size_of(config.model, task)
             if abs(found - target) > _WITHIN * target:
                 raise UserError(
                     f"{name} cannot be made as large as {names[0]}: {found:,} parameters, not "

@@ -104,16 +104,19 @@ def parameters(model: SequenceModel) -> int:
     return sum(leaf.size for path, leaf in leaves if not FROZEN.search(jax.tree_util.keystr(path)))
 
 
+def size_of(model: Model, task: Task) -> int:
+    """The number of parameters of a model that is not made."""
+    return parameters(eqx.filter_eval_shape(lambda: build(model, task, jax.random.key(0))))
+
+
 def matched(model: Model, task: Task, target: int) -> Model:
     """The model with the size that brings its number of parameters nearest to `target`."""
     kind = KINDS[model.name]
 
-    def counted(size: int) -> int:
-        chosen = dataclasses.replace(model, options={**model.options, kind.size: size})
-        shapes = eqx.filter_eval_shape(lambda: build(chosen, task, jax.random.key(0)))
-        return parameters(shapes)
+    def sized(grains: int) -> Model:
+        options = {**model.options, kind.size: grains * kind.grain}
+        return dataclasses.replace(model, options=options)
 
     # The number grows in proportion to the size, from what does not depend on it.
-    few, more = counted(4 * kind.grain), counted(8 * kind.grain)
-    grains = max(1, round(4 + 4 * (target - few) / (more - few)))
-    return dataclasses.replace(model, options={**model.options, kind.size: grains * kind.grain})
+    few, more = size_of(sized(4), task), size_of(sized(8), task)
+    return sized(max(1, round(4 + 4 * (target - few) / (more - few))))
