@@ -5,7 +5,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from fractal.tasks import Batches, DataError, load
+from fractal.tasks import Batches, DataError, load, retrieval
 from fractal.tasks.retrieval import MINI, PARTS, generate
 
 SMALL = MINI._replace(examples=400)
@@ -126,12 +126,13 @@ def test_the_stand_in_is_the_same_for_a_seed_and_its_lengths_are_kept(tmp_path):
         assert same == (tmp_path / "b" / name).read_bytes()
         assert same != (tmp_path / "c" / name).read_bytes()
         for line in same.decode().splitlines():
-            assert all(50 <= len(text) <= 255 for text in line.split("\t")[3:])
+            assert all(38 <= len(text) <= 127 for text in line.split("\t")[3:])
 
 
-def test_mini_is_generated_and_comes_in_batches_of_pairs(cache):
+def test_mini_is_generated_and_comes_in_batches_of_pairs(cache, monkeypatch):
+    monkeypatch.setattr(retrieval, "MINI", SMALL)
     task = load("retrieval", "mini")
-    assert [len(split) for split in task.splits] == [9600, 1200, 1200]
+    assert [len(split) for split in task.splits] == [320, 40, 40]
     batch = Batches(task, task.splits.train, 8, training=True)[0]
-    assert batch.inputs.shape == (8, 2, 256)
+    assert batch.inputs.shape == (8, 2, 128)
     assert batch.inputs.max() < task.inputs

@@ -123,7 +123,7 @@ class Retrieval:
     """
 
     out: pathlib.Path
-    count: int = 12_000
+    count: int = 40_000
     seed: int = 0
 
     def run(self) -> int:

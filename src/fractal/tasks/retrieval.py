@@ -26,7 +26,7 @@ PARTS = {
     "validation": "new_aan_pairs.eval.tsv",
     "test": "new_aan_pairs.test.tsv",
 }
-_LENGTHS = {"paper": 4000, "mini": 256}
+_LENGTHS = {"paper": 4000, "mini": 128}
 _CLASSES = 2
 _ADVICE = " (label, id1, id2, text1, text2; a release with ids and no text cannot be used)"
 
@@ -39,7 +39,7 @@ class Size(NamedTuple):
     examples: int
 
 
-MINI = Size(shortest=64, longest=_LENGTHS["mini"] - 1, examples=12_000)
+MINI = Size(shortest=48, longest=_LENGTHS["mini"] - 1, examples=40_000)
 _SHARES = {"train": 80, "validation": 10, "test": 10}  # of a hundred
 
 

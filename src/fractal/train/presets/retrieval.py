@@ -13,7 +13,7 @@ MINI = Config(
     data=Data("retrieval", "mini", batch=32),
     model=Model(width=64, depth=2, options={"order": 8}),
     optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
-    steps=1500,
+    steps=2500,
 )
 
 _EPOCH = 4596
