@@ -210,14 +210,16 @@ def test_a_series_may_come_through_a_pipe():
     assert "3 samples" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", ["verify", "verify --json"])
+@pytest.mark.parametrize(
+    "arguments", ["verify", pytest.param("verify --json", marks=pytest.mark.slow)]
+)
 def test_a_reader_that_has_enough_is_no_failure(arguments):
     command = f"{sys.executable} -m fractal.cli {arguments} | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("command", [[], ["verify"], ["memory"], ["bench"]])
+@pytest.mark.parametrize("command", [["verify"], ["memory"], ["bench"]])
 def test_help_fits_a_screen_and_shows_an_example(command):
     done = subprocess.run(
         [sys.executable, "-m", "fractal.cli", *command, "--help"], capture_output=True, text=True

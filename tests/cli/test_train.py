@@ -125,5 +125,5 @@ def test_help_fits_a_screen_and_shows_an_example(capsys, command):
     with pytest.raises(SystemExit):
         main([*command, "--help"])
     out = capsys.readouterr().out
-    assert len(out.splitlines()) <= 66
+    assert len(out.splitlines()) <= 50
     assert "Example: fractal" in out

@@ -169,7 +169,9 @@ def test_the_final_norm_removes_the_scale():
     np.testing.assert_allclose(large(x), m(x), atol=1e-3)
 
 
-@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(name, marks=pytest.mark.slow) for name in ("float32", "bfloat16")]
+)
 def test_a_model_learns_in_either_precision(dtype):
     """Does the token 3 occur? Loss falls well below chance."""
     m = model(outputs=2, width=16, dtype=dtype, dropout=0.1)

@@ -72,7 +72,10 @@ def unrolled(a, b, h0, reverse):
 
 @pytest.mark.parametrize("method", METHODS[:3])
 @pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
-@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize(
+    "reverse",
+    [pytest.param(False, marks=pytest.mark.slow, id="forward"), pytest.param(True, id="reverse")],
+)
 @pytest.mark.parametrize("dtype", [pytest.param(np.float64, marks=pytest.mark.slow), np.complex128])
 def test_gradients_equal_autodiff_of_the_loop(method, varying, reverse, dtype):
     with jax.enable_x64(True):

@@ -57,7 +57,7 @@ def leaves(node, depth=1):
 
 @pytest.fixture(scope="module")
 def official():
-    return draw_expressions(OFFICIAL, "a test", 400)
+    return draw_expressions(OFFICIAL, "a test", 120)
 
 
 def test_every_value_is_that_of_an_independent_evaluator(official):
@@ -107,12 +107,12 @@ def test_operators_and_arities_are_uniform(official):
     total = sum(arities.values())
     assert set(arities) == set(range(2, 11))
     share = np.array([arities[count] for count in range(2, 11)]) / total
-    np.testing.assert_allclose(share, 1 / 9, atol=0.02)
+    np.testing.assert_allclose(share, 1 / 9, atol=0.03)
 
 
 def test_a_quarter_of_the_nodes_below_a_deep_operator_are_operators():
     """Far below the root the limits on the length hardly matter."""
-    roots = [tree(one.source) for one in draw_expressions(OFFICIAL, "another", 200)]
+    roots = [tree(one.source) for one in draw_expressions(OFFICIAL, "another", 60)]
     eighth = [
         node
         for root in roots
@@ -120,7 +120,7 @@ def test_a_quarter_of_the_nodes_below_a_deep_operator_are_operators():
         if depth == 8
     ]
     children = [isinstance(child, list) for node in eighth for child in node[1:]]
-    assert abs(np.mean(children) - 0.25) < 0.02
+    assert abs(np.mean(children) - 0.25) < 0.03
 
 
 def _nodes(node, depth=1):

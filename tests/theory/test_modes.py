@@ -30,8 +30,8 @@ def test_modes_of_high_order_respond_as_the_dense_matrix_exponential(alpha, orde
     assert max(step_response_error(alpha, order, s) for s in (0.001, 0.01, 0.3, 3.0)) < 2e-9
 
 
-@pytest.mark.parametrize("order", [16, 64, 128])
-@pytest.mark.parametrize("kind", ["noise", "spike"])
+@pytest.mark.parametrize("order", [pytest.param(16, marks=pytest.mark.slow), 64])
+@pytest.mark.parametrize("kind", ["noise", pytest.param("spike", marks=pytest.mark.slow)])
 def test_legs_follows_rough_signals_too(order, kind, rng):
     """Against the exact projection: noise and a late spike excite the fastest modes."""
     u = rng.standard_normal(20_000) if kind == "noise" else np.eye(20_000)[19_990]

@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
+import operator
 import os
 import re
 import sys
@@ -20,15 +22,15 @@ from .train import Eval, Train
 from .verify import Verify
 
 _DESCRIPTION = "Power-law memory for sequence models. Example: fractal train listops"
-_COMMANDS = (
-    Annotated[Train, tyro.conf.subcommand("train")]
-    | Annotated[Eval, tyro.conf.subcommand("eval")]
-    | Annotated[Compare, tyro.conf.subcommand("compare")]
-    | Annotated[Data, tyro.conf.subcommand("data")]
-    | Annotated[Verify, tyro.conf.subcommand("verify")]
-    | Annotated[Memory, tyro.conf.subcommand("memory")]
-    | Annotated[Bench, tyro.conf.subcommand("bench")]
-)
+_COMMANDS = {
+    "train": Train,
+    "eval": Eval,
+    "compare": Compare,
+    "data": Data,
+    "verify": Verify,
+    "memory": Memory,
+    "bench": Bench,
+}
 _CONFIG = (
     tyro.conf.OmitSubcommandPrefixes,
     tyro.conf.FlagCreatePairsOff,
@@ -57,10 +59,22 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _command(arguments: list[str]) -> Any:
-    if not arguments or arguments[0] not in _WITH_SETTINGS:
-        return parsed(_COMMANDS, arguments)
-    command, rest = parsed(_COMMANDS, arguments, return_unknown_args=True)
+    first = arguments[0] if arguments else ""
+    commands = _commands(brief=first in ("-h", "--help"))
+    if first not in _WITH_SETTINGS:
+        return parsed(commands, arguments)
+    command, rest = parsed(commands, arguments, return_unknown_args=True)
     return dataclasses.replace(command, settings=tuple(rest))
+
+
+def _commands(brief: bool) -> Any:
+    """All commands as tyro knows them, `brief` with a line of description each."""
+    described = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in _COMMANDS.items()}
+    annotated = [
+        Annotated[kind, tyro.conf.subcommand(name, description=described[name] if brief else None)]
+        for name, kind in _COMMANDS.items()
+    ]
+    return functools.reduce(operator.or_, annotated)
 
 
 def parsed(kind: Any, arguments: Sequence[str], **options: Any) -> Any:

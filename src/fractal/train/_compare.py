@@ -10,7 +10,7 @@ import numpy as np
 from .._errors import UserError
 from ._config import Config, from_json
 from ._loop import load_task, train
-from ._models import matched, size_of
+from ._models import check_names, matched, size_of
 
 _WITHIN = 0.1  # of the first model's number of parameters
 
@@ -47,6 +47,8 @@ def alike(
     names: Sequence[str], seeds: int, settings: Callable[[str], Config], workers: int
 ) -> list[Config]:
     """A run for each seed and model, all with about the first model's number of parameters."""
+    for name in names:
+        check_names(settings(name).model)
     first = settings(names[0])
     task = load_task(first, workers)
     target = size_of(first.model, task)

@@ -25,7 +25,7 @@ from ._config import Config, from_json
 from ._devices import Devices
 from ._evaluation import batches_of, evaluate, mask_of
 from ._journal import Journal, find_loggers, open_loggers
-from ._models import build, parameters
+from ._models import build, check_names, parameters
 from ._optimiser import averaged, step, transformation
 from ._signals import Stopped, stop_signals
 
@@ -66,6 +66,7 @@ def train(
     - `loggers`: `"tensorboard"`, `"wandb"`, `"trackio"`.
     - `workers`: processes for generating data.
     """
+    check_names(config.model)
     devices = Devices()
     task = load_task(config, workers)
     devices.check_batch(config.data.batch)

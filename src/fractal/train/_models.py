@@ -14,7 +14,7 @@ from .. import baselines
 from .._errors import UserError
 from ..nn import FractalSSM, SequenceModel
 from ..tasks import Task
-from ._config import Model, Option, nearest
+from ._config import Model, nearest
 from ._optimiser import FROZEN
 
 
@@ -46,11 +46,19 @@ KINDS = {
 _NOT_OPTIONS = ("self", "width", "key", "bidirectional", "causal")
 
 
-def build(model: Model, task: Task, key: PRNGKeyArray) -> SequenceModel:
-    """The model for a task."""
+def check_names(model: Model) -> None:
+    """Refuse a model or an option that there is not, before any data is read."""
     nearest("model", model.name, KINDS)
     kind = KINDS[model.name]
-    options = _checked(model, kind)
+    known = [name for name in inspect.signature(kind.mixer).parameters if name not in _NOT_OPTIONS]
+    for name in model.options:
+        nearest(f"option of {model.name}", name, known + ["mlp", "positions"] * kind.mlp)
+
+
+def build(model: Model, task: Task, key: PRNGKeyArray) -> SequenceModel:
+    """The model for a task."""
+    check_names(model)
+    kind, options = KINDS[model.name], dict(model.options)
     common = {
         "inputs": task.inputs,
         "outputs": task.outputs,
@@ -89,13 +97,6 @@ def _transformer(model: Model, kind: Kind, options: dict[str, Any], task: Task) 
     )
     length = task.length if positions == "learned" else None
     return {"block": block, "positions": positions, "length": length, "final_norm": True}
-
-
-def _checked(model: Model, kind: Kind) -> dict[str, Option]:
-    known = [name for name in inspect.signature(kind.mixer).parameters if name not in _NOT_OPTIONS]
-    for name in model.options:
-        nearest(f"option of {model.name}", name, known + ["mlp", "positions"] * kind.mlp)
-    return dict(model.options)
 
 
 def parameters(model: SequenceModel) -> int:

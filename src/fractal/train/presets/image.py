@@ -1,10 +1,14 @@
 """Image (grey CIFAR-10).
 
 mini: `fractal train image`
-    MINI_NOTE
-paper: `fractal train image --preset paper`, for GPUs; with `--model s5` the published S5
-    Published test accuracy in %: S5 88.00 (87.59 in the FRACTAL paper), Transformer 42.44,
-    Performer 42.77. Not run here.
+    after `fractal data image`; about 4 min on two shared cores, compilation included.
+    Measured test accuracy 0.474 (seed 0); the most frequent class has 0.100, a bag of
+    grey levels 0.213.
+
+paper: `fractal train image --preset paper`
+    For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
+    Published test accuracy in %: FRACTAL 87.30, S5 88.00 (87.59 when the FRACTAL paper ran it),
+    Transformer 42.44, Performer 42.77.
 """
 
 from .._config import Config, Data, Model, Optimiser

@@ -1,10 +1,14 @@
 """ListOps.
 
 mini: `fractal train listops`
-    MINI_NOTE
-paper: `fractal train listops --preset paper --data DIR`, for GPUs; with `--model s5` the published S5
-    Published test accuracy in %: FRACTAL 61.85, S5 62.15 (61.10 in the FRACTAL paper), Transformer 36.37,
-    Performer 18.01. Not run here.
+    about 3 min on two shared cores, compilation included.
+    Measured test accuracy 0.528 (seed 0); the most frequent class has 0.132, a bag of
+    tokens 0.290.
+
+paper: `fractal train listops --preset paper --data DIR`
+    For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
+    Published test accuracy in %: FRACTAL 61.85, S5 62.15 (61.10 when the FRACTAL paper ran it),
+    Transformer 36.37, Performer 18.01.
 """
 
 from .._config import Config, Data, Model, Optimiser

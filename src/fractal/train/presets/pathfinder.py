@@ -1,10 +1,14 @@
 """Pathfinder.
 
 mini: `fractal train pathfinder`
-    MINI_NOTE
-paper: `fractal train pathfinder --preset paper --data DIR`, for GPUs; with `--model s5` the published S5
-    Published test accuracy in %: S5 95.33 (95.04 in the FRACTAL paper), Transformer 71.40,
-    Performer 77.05. Not run here.
+    about 6 min on two shared cores, compilation included.
+    Measured test accuracy 0.503 (seed 0); the most frequent class has 0.497, a bag of
+    grey levels 0.522.
+
+paper: `fractal train pathfinder --preset paper --data DIR`
+    For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
+    Published test accuracy in %: FRACTAL 94.80, S5 95.33 (95.04 when the FRACTAL paper ran it),
+    Transformer 71.40, Performer 77.05.
 """
 
 from .._config import Config, Data, Model, Optimiser

@@ -1,9 +1,12 @@
 """Sequential MNIST.
 
 mini: `fractal train smnist`
-    MINI_NOTE
-paper: `fractal train smnist --preset paper`, for GPUs; with `--model s5` the published S5
-    No recipe is in the papers that we follow; this one is ours, after S5's for images. Not run here.
+    after `fractal data smnist`; about 4 min on two shared cores, compilation included.
+    Measured test accuracy 0.976 (seed 0); the most frequent class has 0.114, a bag of
+    grey levels 0.330.
+
+paper: `fractal train smnist --preset paper`
+    For GPUs; no recipe is in the papers that we follow, this one is ours. Not run here.
 """
 
 from .._config import Config, Data, Model, Optimiser

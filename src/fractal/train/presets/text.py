@@ -1,10 +1,14 @@
 """Text (IMDB).
 
 mini: `fractal train text`
-    MINI_NOTE
-paper: `fractal train text --preset paper`, for GPUs; with `--model s5` the published S5
-    Published test accuracy in %: S5 89.31 (88.72 in the FRACTAL paper), Transformer 64.27,
-    Performer 65.40. Not run here.
+    after `fractal data text`; about 5 min on two shared cores, compilation included.
+    Measured test accuracy 0.689 (seed 0); the most frequent class has 0.500, a bag of
+    tokens 0.618.
+
+paper: `fractal train text --preset paper`
+    For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
+    Published test accuracy in %: FRACTAL 89.10, S5 89.31 (88.72 when the FRACTAL paper ran it),
+    Transformer 64.27, Performer 65.40.
 """
 
 from .._config import Config, Data, Model, Optimiser
