@@ -1,9 +1,12 @@
-"""Permuted sequential MNIST: the settings of sequential MNIST.
+"""Permuted sequential MNIST, with the settings of sequential MNIST.
 
 mini: `fractal train psmnist`
-    MINI_NOTE
-paper: `fractal train psmnist --preset paper`, for GPUs
-    No recipe is in the papers that we follow; this is ours. Not run here.
+    after `fractal data smnist`; about 2 min on two shared cores, compilation included.
+    Measured test accuracy 0.935 (seed 0); the most frequent class has 0.114, a bag of
+    grey levels 0.330.
+
+paper: `fractal train psmnist --preset paper`
+    For GPUs; no recipe is in the papers that we follow, this one is ours. Not run here.
 """
 
 import dataclasses

@@ -1,10 +1,14 @@
-"""Retrieval (AAN; mini: a generated stand-in).
+"""Retrieval (AAN; `mini`: a generated stand-in).
 
 mini: `fractal train retrieval`
-    MINI_NOTE
-paper: `fractal train retrieval --preset paper --data DIR`, for GPUs; with `--model s5` the published S5
-    Published test accuracy in %: S5 91.40 (91.27 in the FRACTAL paper), Transformer 57.46,
-    Performer 53.82. Not run here.
+    about 4 min on two shared cores, compilation included.
+    Measured test accuracy 0.985 (seed 0); the most frequent class has 0.500, a bag of
+    tokens 0.497.
+
+paper: `fractal train retrieval --preset paper --data DIR`
+    For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
+    Published test accuracy in %: FRACTAL 91.19, S5 91.40 (91.27 when the FRACTAL paper ran it),
+    Transformer 57.46, Performer 53.82.
 """
 
 from .._config import Config, Data, Model, Optimiser
