@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 RUN    := runs/listops
+# A worker for each core is enough: the libraries' own threads would only get in each other's way.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .PHONY: train test test-slow lint format bench clean
 
@@ -11,10 +13,10 @@ train: $(READY)
 	$(BIN)/fractal train $(if $(wildcard $(RUN)/config.json),--resume $(RUN),listops --preset mini --out $(RUN))
 
 test: $(READY)
-	$(BIN)/pytest -n auto -q
+	$(ONE_THREAD) $(BIN)/pytest -n auto -q
 
 test-slow: $(READY)
-	XLA_FLAGS= $(BIN)/pytest -n auto -q -m slow
+	$(ONE_THREAD) XLA_FLAGS= $(BIN)/pytest -n auto -q -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -33,6 +33,7 @@ def test_verify_prints_a_verdict_for_each_claim(capsys):
     assert "10 holds, 0 fails" in out
 
 
+@pytest.mark.slow
 def test_verify_json_is_one_object_and_lists_the_figures(capsys, tmp_path):
     code, out, err = run(capsys, "verify", "--json", "--figures", tmp_path / "figures")
     found = json.loads(out)

@@ -46,6 +46,7 @@ def test_train_resume_and_eval_agree_on_the_score(capfd, tmp_path, folder):
     assert "holds a run" in err
 
 
+@pytest.mark.slow
 def test_compare_trains_each_model_once_and_goes_on_where_it_stopped(capfd, tmp_path, folder):
     out = tmp_path / "compared"
     sizes = ("--model.width", 16, "--model.depth", 1, "--data.batch", 8)

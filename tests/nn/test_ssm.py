@@ -158,8 +158,15 @@ def test_a_sequence_that_is_all_padding_leaves_the_state_as_it_was():
     assert after.time == state.time
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-10)])
-@pytest.mark.parametrize("init", ["normal", "fractional"])
+@pytest.mark.parametrize(
+    ("init", "dtype", "tolerance"),
+    [
+        pytest.param("normal", "float32", 1e-4, marks=pytest.mark.slow),
+        ("normal", "float64", 1e-10),
+        ("fractional", "float32", 1e-4),
+        pytest.param("fractional", "float64", 1e-10, marks=pytest.mark.slow),
+    ],
+)
 def test_a_stretched_signal_ends_in_the_same_state_under_the_scale_invariant_clock(
     init, dtype, tolerance
 ):
@@ -254,9 +261,9 @@ def unrolled(ssm, u, dt, modes, time):
 @pytest.mark.parametrize(
     ("clock", "discretisation", "irregular"),
     [
-        ("uniform", "bilinear", False),
         ("uniform", "zoh", True),
-        ("scale-invariant", "zoh", False),
+        pytest.param("uniform", "bilinear", False, marks=pytest.mark.slow),
+        pytest.param("scale-invariant", "zoh", False, marks=pytest.mark.slow),
         pytest.param("scale-invariant", "bilinear", True, marks=pytest.mark.slow),
     ],
 )

@@ -102,6 +102,7 @@ def test_a_run_is_reproduced_from_its_json_alone(whole, tiny, tmp_path):
     assert lines(tmp_path / "run") == lines(whole)
 
 
+@pytest.mark.slow
 def test_averaged_weights_and_batch_norm_go_on_bit_for_bit_too(batch_normed, tmp_path):
     optimiser = dataclasses.replace(batch_normed.optimiser, ema=0.9, clip=1.0)
     config = dataclasses.replace(batch_normed, optimiser=optimiser)
