@@ -47,7 +47,7 @@ class Size(NamedTuple):
     examples: int
 
 
-PATHFINDER = {"paper": Size(32, HARD, 200_000), "mini": Size(32, "curv_baseline", 20_000)}
+PATHFINDER = {"paper": Size(32, HARD, 200_000), "mini": Size(32, "curv_baseline", 6_000)}
 PATHX = {"paper": Size(128, HARD, 200_000), "mini": Size(64, "curv_baseline", 2_000)}
 
 

@@ -29,7 +29,7 @@ class Checkpoints:
         self._last = _manager(folder / "last", keep)
         self._best = _manager(folder / "best", 1)
 
-    def save(self, step: int, state: T, best: bool) -> None:
+    def save(self, step: int, state: object, best: bool) -> None:
         """Keep the state after `step` steps, also as the best one if it is."""
         for manager in (self._best, self._last) if best else (self._last,):
             if step in manager.all_steps():

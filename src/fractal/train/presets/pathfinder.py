@@ -4,6 +4,7 @@ mini: `fractal train pathfinder`
     about 6 min on two shared cores, compilation included.
     Measured test accuracy 0.503 (seed 0); the most frequent class has 0.497, a bag of
     grey levels 0.522.
+    That is chance: a run as short as this does not learn the task.
 
 paper: `fractal train pathfinder --preset paper --data DIR`
     For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.

@@ -4,6 +4,7 @@ mini: `fractal train pathx`
     about 3 min on two shared cores, compilation included.
     Measured test accuracy 0.490 (seed 0); the most frequent class has 0.510, a bag of
     grey levels 0.500.
+    That is chance: a run as short as this does not learn the task.
 
 paper: `fractal train pathx --preset paper --data DIR`
     For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
