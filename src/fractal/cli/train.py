@@ -31,7 +31,7 @@ class Train:
     Args:
         task: listops, text, retrieval, image, pathfinder, pathx, smnist or psmnist.
         model: fractal, s5, s4, s4d, dss, lmu, transformer or performer.
-        preset: mini: minutes on a laptop; paper: the published recipe, for GPUs.
+        preset: mini: minutes on a laptop, the default; paper: the published recipe, for GPUs.
         out: folder of the run; default: runs/TASK-MODEL-PRESET-SEED.
         data: folder with the task's data, unless it is generated or fetched.
         validation: test chooses the best checkpoint on the test set, as papers do for text.
@@ -49,7 +49,7 @@ class Train:
 
     task: Annotated[str | None, tyro.conf.Positional] = None
     model: str | None = None
-    preset: Literal["mini", "paper"] = "mini"
+    preset: Literal["mini", "paper"] | None = None
     out: pathlib.Path | None = None
     data: pathlib.Path | None = None
     validation: Literal["held-out", "test"] | None = None
@@ -95,7 +95,7 @@ class Train:
         from ..train._config import from_json
 
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        fixed = ("task", "model", "out", "data", "validation", "steps", "seed", "config")
+        fixed = ("task", "model", "preset", "out", "data", "validation", "steps", "seed", "config")
         if self.settings or any(given[name] is not None for name in fixed):
             raise UserError("--resume goes on with the run's own settings: give no others")
         assert self.resume is not None
@@ -109,14 +109,14 @@ class Train:
         from ..train.presets import TASKS, preset
 
         if self.config is not None:
-            if self.task is not None or self.model is not None:
-                raise UserError("--config names task and model: give no others")
+            if any(given is not None for given in (self.task, self.model, self.preset)):
+                raise UserError("--config names task, model and preset: give no others")
             config = from_json(self.config)
         elif self.task is None:
             raise UserError(f"name a task: {', '.join(TASKS)}; or --resume DIR")
         else:
             nearest("task", self.task, TASKS)
-            config = preset(self.task, self.preset, self.model or "fractal")
+            config = preset(self.task, self.preset or "mini", self.model or "fractal")
         if self.validation is not None:
             data = dataclasses.replace(config.data, validation=self.validation)
             config = dataclasses.replace(config, data=data)
