@@ -63,19 +63,16 @@ def test_a_package_is_fetched_checked_and_only_the_wanted_files_are_kept(
 
 
 @pytest.mark.parametrize(
-    ("sent", "code", "complaint"),
-    [
-        (archive({"package/one": b"1"})[:60], 0, "its sha256 is"),
-        (b"", 0, "its sha256 is"),
-        (b"", 1, "failed: npm error 404"),
-    ],
+    ("arrived", "code", "complaint"),
+    [(60, 0, "its sha256 is"), (0, 0, "its sha256 is"), (0, 1, "failed: npm error 404")],
 )
 def test_half_a_download_or_a_failed_one_is_refused_and_leaves_nothing(
-    cache, tmp_path, monkeypatch, sent, code, complaint
+    cache, tmp_path, monkeypatch, arrived, code, complaint
 ):
-    fake_npm(monkeypatch, tmp_path / "bin", sent, code)
+    data = archive({"package/one": b"1"})
+    fake_npm(monkeypatch, tmp_path / "bin", data[:arrived], code)
     with pytest.raises(DataError, match=complaint) as error:
-        fetch(package(archive({"package/one": b"1"}), "package/one"))
+        fetch(package(data, "package/one"))
     assert "\n" not in str(error.value)
     assert list((cache / "fetched").iterdir()) == []
 
