@@ -107,7 +107,7 @@ def test_operators_and_arities_are_uniform(official):
     total = sum(arities.values())
     assert set(arities) == set(range(2, 11))
     share = np.array([arities[count] for count in range(2, 11)]) / total
-    np.testing.assert_allclose(share, 1 / 9, atol=0.03)
+    np.testing.assert_allclose(share, 1 / 9, atol=4 * np.sqrt(1 / 9 * 8 / 9 / total))
 
 
 def test_a_quarter_of_the_nodes_below_a_deep_operator_are_operators():
@@ -120,7 +120,7 @@ def test_a_quarter_of_the_nodes_below_a_deep_operator_are_operators():
         if depth == 8
     ]
     children = [isinstance(child, list) for node in eighth for child in node[1:]]
-    assert abs(np.mean(children) - 0.25) < 0.03
+    assert abs(np.mean(children) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / len(children))
 
 
 def _nodes(node, depth=1):

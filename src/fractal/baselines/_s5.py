@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from ..nn._chunked import average, scan
+from ..nn._chunked import states
 from ..nn._discretise import DISCRETISATIONS, gate_and_rest
 from ..nn._initial import dt_range
 from ..nn._inputs import (
@@ -159,21 +159,8 @@ class S5(eqx.Module):
         """The state before the first sample."""
         return jnp.zeros_like(self.Lambda_re) + 0j
 
-    def _states(
-        self,
-        reverse: bool,
-        signal: Float[Array, "time width"],
-        elapsed: Float[Array, "*time"],
-        start: Complex[Array, " modes"],
-    ) -> Float[Array, "time 2*modes"]:
-        """The states after each step, in halves."""
-        w, B = self._modes()
-        if elapsed.ndim:
-            held = signal @ to_halves(B, axis=0).T
-            return average(reverse, self.discretisation, w, elapsed, held, to_halves(start))
-        gate, rest = gate_and_rest(self.discretisation, w, elapsed)
-        folded = jax.lax.complex(*rest)[:, None] * B
-        return scan(reverse, gate, signal @ to_halves(folded, axis=0).T, to_halves(start))
+    def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
+        return states(reverse, self.discretisation, self._modes(), elapsed, signal, start)
 
     def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
         """−ΛΔ in parts, and −B/Λ: both discretisations then read B̄ = (1 − Λ̄)(−B/Λ)."""

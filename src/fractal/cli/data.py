@@ -25,7 +25,7 @@ class Listops:
 
     Args:
         out: folder to write into.
-        count: expressions in all, 96 % of them for training; default: 100000, mini: 25000.
+        count: expressions in all, 96 % of them for training; default: as the preset has it.
         seed: the same seed gives the same files.
         preset: paper: 501 to 1999 tokens, as published; mini: 9 to 95.
         workers: processes to work with.
@@ -58,7 +58,7 @@ class Pathfinder:
 
     Args:
         out: folder to write into.
-        count: pictures; in half of them the discs are connected.
+        count: pictures, half of them with connected discs; default: as in the release.
         seed: the same seed gives the same pictures.
         level: of difficulty, by the number of dashes of a contour: 6, 9 or 14.
         size: pixels of a side.
@@ -67,7 +67,7 @@ class Pathfinder:
     """
 
     out: pathlib.Path
-    count: int = 200_000
+    count: int | None = None
     seed: int = 0
     level: Literal["curv_baseline", "curv_contour_length_9", "curv_contour_length_14"] = (
         "curv_contour_length_14"
@@ -83,7 +83,8 @@ class Pathfinder:
         if self.preview and self.preview.suffix.lower() not in (".png", ".pdf", ".svg"):
             raise UserError(f"--preview {self.preview}: the name must end in .png, .pdf or .svg")
         _check(self.seed, self.workers)
-        size = pathfinder.Size(self.size, self.level, self.count)
+        count = pathfinder.PATHFINDER["paper"].examples if self.count is None else self.count
+        size = pathfinder.Size(self.size, self.level, count)
         target = pathfinder.generate(self.out, size, self.seed, self.workers)
         if self.preview:
             from ..report.figures import contact_sheet
@@ -118,12 +119,12 @@ class Retrieval:
 
     Args:
         out: folder to write into.
-        count: pairs of documents, half of them related.
+        count: pairs of documents, half of them related; default: as for the mini preset.
         seed: the same seed gives the same files.
     """
 
     out: pathlib.Path
-    count: int = 40_000
+    count: int | None = None
     seed: int = 0
 
     def run(self) -> int:
@@ -132,7 +133,8 @@ class Retrieval:
 
         _check(self.seed)
         target = self.out / "tsv_data"
-        retrieval.generate(target, retrieval.MINI._replace(examples=self.count), self.seed)
+        count = retrieval.MINI.examples if self.count is None else self.count
+        retrieval.generate(target, retrieval.MINI._replace(examples=count), self.seed)
         print(target)
         return 0
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from .._allocator import keep_freed_memory
-from .._errors import UserError
+from .._errors import UserError, check_name
 from .console import Stdout
 from .settings import changed
 
@@ -105,7 +105,7 @@ class Train:
 
     def _config(self) -> Any:
         """A preset or a file, changed by the options given."""
-        from ..train._config import from_json, nearest
+        from ..train._config import from_json
         from ..train.presets import TASKS, preset
 
         if self.config is not None:
@@ -115,7 +115,7 @@ class Train:
         elif self.task is None:
             raise UserError(f"name a task: {', '.join(TASKS)}; or --resume DIR")
         else:
-            nearest("task", self.task, TASKS)
+            check_name("task", self.task, TASKS)
             config = preset(self.task, self.preset or "mini", self.model or "fractal")
         if self.validation is not None:
             data = dataclasses.replace(config.data, validation=self.validation)

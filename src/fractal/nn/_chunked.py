@@ -5,7 +5,7 @@ position of all chunks is a strided plane of long rows, on which the recurrence 
 operations. The passes read the inputs twice and write the states once.
 
 `scan` runs x_k = g_k x_{k−1} + b_k. `average` runs x_k = g_k x_{k−1} + (1 − g_k) v_k for complex
-modes whose steps take different times.
+modes whose steps take different times. `states` is what a layer calls: one or the other.
 """
 
 import functools
@@ -14,11 +14,11 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Complex, Float
 
 from ._discretise import bilinear_slope, finite, gate_and_rest
 from ._implicit import differentiable, linear, multiply, previous
-from ._parts import Parts, join, minus, plus, split, times
+from ._parts import Parts, join, minus, plus, split, times, to_halves
 
 CHUNK = 16
 
@@ -88,6 +88,33 @@ def _chunked(reverse: bool, x: Array) -> Array:
 
 # scan(reverse, gates, inputs, h0); gates as parts, of shape (width,) where they are constant.
 scan = differentiable(functools.partial(_solve, _plain))
+
+
+def states(
+    reverse: bool,
+    method: str,
+    modes: tuple[Parts, Complex[Array, "modes width"]],
+    elapsed: Float[Array, "*time"],
+    signal: Float[Array, "time width"],
+    start: Complex[Array, " modes"],
+) -> Float[Array, "time 2*modes"]:
+    """The modes after each step, in halves.
+
+    **Arguments:**
+
+    - `method`: the discretisation.
+    - `modes`: decay and turn of each while one unit of time passes, and where its input leads it if
+      it is held for ever.
+    - `elapsed`: the time that passes in each step, or the one time that passes in all.
+    """
+    w, B = modes
+    h0 = to_halves(start)
+    if elapsed.ndim:
+        return average(reverse, method, w, elapsed, signal @ to_halves(B, axis=0).T, h0)
+    # All steps are equal: 1 − g goes into B, which spares a product in every step.
+    gate, rest = gate_and_rest(method, w, elapsed)
+    folded = lax.complex(*rest)[:, None] * B
+    return scan(reverse, gate, signal @ to_halves(folded, axis=0).T, h0)
 
 
 def average(

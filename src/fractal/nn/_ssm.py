@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from ..theory._arguments import check_choice, check_count, check_order
-from ._chunked import average, scan
+from ._chunked import states
 from ._clock import CLOCKS, reversed_ticks, ticks
 from ._discretise import DISCRETISATIONS, gate_and_rest
 from ._filter_bank import FreeBank, LearnedAlphaBank
@@ -205,23 +205,8 @@ class FractalSSM(eqx.Module):
         zero = jnp.zeros(sum(self.sizes), self.D.dtype)
         return State(zero + 0j, jnp.zeros((), self.D.dtype))
 
-    def _states(
-        self,
-        reverse: bool,
-        signal: Float[Array, "time width"],
-        elapsed: Float[Array, "*time"],
-        start: Complex[Array, " modes"],
-    ) -> Float[Array, "time 2*modes"]:
-        """The modes after each step, in halves."""
-        w, B = self._modes()
-        h0 = to_halves(start)
-        if elapsed.ndim:
-            held = signal @ to_halves(B, axis=0).T
-            return average(reverse, self.discretisation, w, elapsed, held, h0)
-        # All steps are equal: 1 − g goes into B, which spares a product in every step.
-        gate, rest = gate_and_rest(self.discretisation, w, elapsed)
-        folded = jax.lax.complex(*rest)[:, None] * B
-        return scan(reverse, gate, signal @ to_halves(folded, axis=0).T, h0)
+    def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
+        return states(reverse, self.discretisation, self._modes(), elapsed, signal, start)
 
     def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
         """Decay and turn of each mode in one time step Δ, and B/λ."""

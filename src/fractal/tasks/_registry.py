@@ -1,11 +1,10 @@
 """The tasks by name."""
 
-import difflib
 import os
 import pathlib
 from collections.abc import Callable
 
-from .._errors import UserError
+from .._errors import check_name
 from . import image, listops, pathfinder, retrieval, smnist, text
 from ._request import Preset, Request, Validation
 from ._task import Task
@@ -44,9 +43,6 @@ def load(
 
     **Returns:** a `Task`. Raises `DataError` when the data is missing or damaged.
     """
-    if name not in _LOADERS:
-        near = difflib.get_close_matches(name, NAMES, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(NAMES)}"
-        raise UserError(f"there is no task {name!r}: {hint}")
+    check_name("task", name, NAMES)
     folder = None if data is None else pathlib.Path(data)
     return _LOADERS[name](Request(preset, folder, validation, workers))

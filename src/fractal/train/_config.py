@@ -1,7 +1,6 @@
 """What a run is: one tree of settings, on the command line and as JSON in the run's folder."""
 
 import dataclasses
-import difflib
 import json
 import pathlib
 from collections.abc import Iterable, Mapping
@@ -9,7 +8,7 @@ from typing import Any, Literal
 
 import tyro
 
-from .._errors import UserError
+from .._errors import UserError, check_name
 from ..nn._block import GATES
 from ..nn._model import DTYPES, POOLINGS
 from ..nn._norms import NORMS
@@ -178,17 +177,8 @@ def from_json(path: pathlib.Path) -> Config:
 
 def _made(kind: Any, values: dict) -> Any:
     for name in values:
-        nearest("setting", name, [field.name for field in dataclasses.fields(kind)])
+        check_name("setting", name, [field.name for field in dataclasses.fields(kind)])
     return kind(**values)
-
-
-def nearest(kind: str, name: str, known: Iterable[str]) -> None:
-    """Refuse a name that is not known, with the one that was perhaps meant."""
-    known = tuple(known)
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
-        raise UserError(f"there is no {kind} {name!r}: {hint}")
 
 
 def _check(name: str, value: object, choices: Iterable[object]) -> None:

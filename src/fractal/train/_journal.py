@@ -11,9 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .._errors import UserError
+from .._errors import UserError, check_name
 from .._files import write_whole
-from ._config import nearest
 
 _SECONDS_BETWEEN_LINES = 5.0
 _PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb", "trackio": "trackio"}
@@ -117,7 +116,7 @@ def find_loggers(names: Sequence[str]) -> dict[str, Any]:
     """The packages of loggers by name, which are extras of ours."""
     found = {}
     for name in names:
-        nearest("logger", name, _PACKAGES)
+        check_name("logger", name, _PACKAGES)
         try:
             found[name] = importlib.import_module(_PACKAGES[name])
         except ImportError:

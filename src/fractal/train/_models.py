@@ -11,10 +11,10 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from .. import baselines
-from .._errors import UserError
+from .._errors import UserError, check_name
 from ..nn import FractalSSM, SequenceModel
 from ..tasks import Task
-from ._config import Model, nearest
+from ._config import Model
 from ._optimiser import FROZEN
 
 
@@ -48,11 +48,11 @@ _NOT_OPTIONS = ("self", "width", "key", "bidirectional", "causal")
 
 def check_names(model: Model) -> None:
     """Refuse a model or an option that there is not, before any data is read."""
-    nearest("model", model.name, KINDS)
+    check_name("model", model.name, KINDS)
     kind = KINDS[model.name]
     known = [name for name in inspect.signature(kind.mixer).parameters if name not in _NOT_OPTIONS]
     for name in model.options:
-        nearest(f"option of {model.name}", name, known + ["mlp", "positions"] * kind.mlp)
+        check_name(f"option of {model.name}", name, known + ["mlp", "positions"] * kind.mlp)
 
 
 def build(model: Model, task: Task, key: PRNGKeyArray) -> SequenceModel:

@@ -7,7 +7,8 @@ Other models take these over as far as they apply.
 import dataclasses
 import types
 
-from .._config import Config, Option, nearest
+from ..._errors import check_name
+from .._config import Config, Option
 from .._models import KINDS
 from . import image, listops, pathfinder, pathx, psmnist, retrieval, smnist, text
 
@@ -28,8 +29,8 @@ TASKS: dict[str, types.ModuleType] = {
 
 def preset(task: str, size: str, model: str) -> Config:
     """The settings for a task and a model, `"mini"` or `"paper"`."""
-    nearest("task", task, TASKS)
-    nearest("model", model, KINDS)
+    check_name("task", task, TASKS)
+    check_name("model", model, KINDS)
     if size == "paper" and KINDS[model].mlp:
         return _renamed(TASKS[task].TRANSFORMER, model)
     config = TASKS[task].MINI if size == "mini" else TASKS[task].PAPER
