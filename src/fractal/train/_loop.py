@@ -153,7 +153,7 @@ def updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]:
         return losses.mean(), (statistics, (answers.argmax(-1) == batch.labels).mean())
 
     @functools.partial(jax.jit, donate_argnums=0)
-    def update(state: State, batch: Batch, done: Int[Array, ""]) -> State:
+    def update(state: State, batch: Batch, root: Array, done: Int[Array, ""]) -> State:
         key = jax.random.fold_in(root, done)
         differentiate = jax.value_and_grad(objective, has_aux=True)
         (loss, (statistics, correct)), gradient = differentiate(state.model, batch, key)
@@ -172,7 +172,8 @@ def updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]:
             best=state.best,
         )
 
-    return lambda state, batch, done: update(state, batch, jnp.int32(done))
+    # The seed comes in as an argument, so that all seeds are the same to a compilation cache.
+    return lambda state, batch, done: update(state, batch, root, jnp.int32(done))
 
 
 def _report(state: State, done: int, config: Config, journal: Journal) -> None:

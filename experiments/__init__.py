@@ -1,0 +1,1 @@
+"""What was measured, one file a question: `python -m experiments.NAME` → results/NAME.jsonl."""

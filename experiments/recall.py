@@ -1,0 +1,77 @@
+"""What does a frozen memory of 64 numbers still know of a signal, by age?
+
+`python -m experiments.recall`
+
+LegT and LagT are read as exact projections, at their best, with a window and a time scale of a
+tenth of the history. The published pair is read as LegS, which its state is a change of basis of,
+and as the paper reads it, under the power-law measure.
+"""
+
+import itertools
+
+import numpy as np
+
+from fractal import OnlineMemory, theory
+from fractal.report.recall import brownian, error_by_age, sample_ages
+
+from . import runs, signals
+
+LENGTH, PATHS, ORDER = 50_000, 8, 64
+ALPHAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)
+SIGNALS = ("brownian", "fgn 0.2", "fgn 0.5", "fgn 0.8", "power")
+MEMORIES = (
+    *(f"fractional {alpha}" for alpha in ALPHAS),
+    "legs",
+    "legt",
+    "lagt",
+    "published as LegS",
+    "published as printed",
+)
+EDGES = np.geomspace(1 / LENGTH, 1, 19)
+
+
+def drawn(name: str, seed: int) -> np.ndarray:
+    """Some paths, (time, path)."""
+    if name == "brownian":
+        return brownian(LENGTH, PATHS, seed)
+    rng = np.random.default_rng(seed)
+    if name == "power":
+        minutes = signals.power()
+        starts = rng.integers(0, len(minutes) - LENGTH, PATHS)
+        return np.stack([minutes[start : start + LENGTH] for start in starts], axis=1).astype(float)
+    hurst = float(name.removeprefix("fgn "))
+    return signals.noise(signals.fgn_covariance(hurst, LENGTH), PATHS, rng).T
+
+
+def recalled(memory: str, u: np.ndarray) -> np.ndarray:
+    """The signal as the memory gives it back."""
+    ages = sample_ages(len(u))
+    exact = {"legt": theory.LegT(window=0.1), "lagt": theory.LagT(timescale=0.1)}
+    if memory in exact:
+        return theory.recall(exact[memory], theory.project(exact[memory], u, ORDER), ages)
+    if memory.startswith("fractional"):
+        alpha = float(memory.removeprefix("fractional "))
+        return OnlineMemory(alpha, ORDER, channels=PATHS).push(u).recall(ages)
+    legs = OnlineMemory(0.0, ORDER, channels=PATHS).push(u)
+    if memory != "published as printed":
+        return legs.recall(ages)
+    published = legs.coefficients @ theory.to_legs(0.9, ORDER).T
+    return theory.recall(theory.Fractional(0.9), published, ages)
+
+
+def measure(signal: str, memory: str, seed: int) -> dict:
+    """Root-mean-square error by age, in standard deviations of the signal."""
+    u = drawn(signal, seed)
+    error = (recalled(memory, u) - u) / u.std(axis=0)
+    by_age = np.sqrt(np.mean(error_by_age(error, tuple(itertools.pairwise(EDGES))) ** 2, axis=1))
+    return {"order": ORDER, "ages": EDGES.tolist(), "error": by_age.tolist()}
+
+
+if __name__ == "__main__":
+    cases = [
+        {"signal": signal, "memory": memory, "seed": seed}
+        for signal in SIGNALS
+        for memory in MEMORIES
+        for seed in runs.SEEDS
+    ]
+    runs.run("recall", cases, measure)

@@ -1,0 +1,130 @@
+"""How experiments are run: every case once, a core each, one line of JSON for what came out.
+
+A case that results/NAME.jsonl holds is not measured again, so an experiment that was stopped goes
+on when it is called again. Trained models are kept in runs/experiments, by their settings:
+experiments that need the same one share it.
+"""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import hashlib
+import json
+import multiprocessing
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import fractal
+from fractal._allocator import keep_freed_memory
+from fractal.tasks import Task
+from fractal.train import Config, curve, load_task, matched, preset, shortened, size_of, train
+
+ROOT = pathlib.Path(__file__).parent.parent
+SEEDS = (0, 1, 2)
+# Small models and short runs: a minute or less on one core of the machine the results are from.
+WIDTH = 32
+STEPS = {
+    "listops": 1000,
+    "text": 300,
+    "retrieval": 800,
+    "image": 400,
+    "pathfinder": 400,
+    "smnist": 400,
+    "psmnist": 400,
+}
+_SHORTEST_DT = 2.0  # divided by the length of the sequences: the slowest mode then spans them
+_LONGEST_DT = 0.5
+
+
+def run(name: str, cases: Sequence[dict], measure: Callable[..., dict], workers: int = 0) -> None:
+    """Measure the cases that are missing in results/NAME.jsonl: `measure(**case)`."""
+    path = ROOT / "results" / f"{name}.jsonl"
+    done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    missing = [case for case in cases if not any(case.items() <= line.items() for line in done)]
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "runs" / "compiled"))
+    context, cores = multiprocessing.get_context("spawn"), os.sched_getaffinity(0)
+    free = context.Queue()
+    workers = workers or len(cores)
+    for core in list(cores)[:workers]:
+        free.put(core)
+    with concurrent.futures.ProcessPoolExecutor(workers, context, _keep_to, (free,)) as pool:
+        waiting = {pool.submit(_timed, measure, case): case for case in missing}
+        for count, future in enumerate(concurrent.futures.as_completed(waiting), 1):
+            line = waiting[future] | future.result()
+            with path.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            told = ", ".join(str(value) for value in waiting[future].values())
+            print(f"{name} {count}/{len(missing)}: {told}: {line['seconds']} s", file=sys.stderr)
+
+
+def _keep_to(free: Any) -> None:
+    """One core for each process: XLA then starts one thread."""
+    os.sched_setaffinity(0, {free.get()})
+    keep_freed_memory()
+
+
+def _timed(measure: Callable[..., dict], case: dict) -> dict:
+    began = time.perf_counter()
+    found = measure(**case)
+    return found | {"seconds": round(time.perf_counter() - began, 1)}
+
+
+class Trained(NamedTuple):
+    """A model, its task, its scores, and [step, training loss] every ten steps."""
+
+    model: fractal.nn.SequenceModel
+    task: Task
+    scores: dict
+    curve: list[list[float]]
+
+    def summary(self) -> dict:
+        """What all experiments on training keep of a run; early and late are tenths of it."""
+        losses = [loss for _, loss in self.curve]
+        tenth = max(1, len(losses) // 10)
+        kept = ("parameters", "steps", "validation_accuracy", "test_accuracy")
+        return {name: self.scores[name] for name in kept} | {
+            "early_loss": sum(losses[:tenth]) / tenth,
+            "late_loss": sum(losses[-tenth:]) / tenth,
+            "curve": self.curve,
+        }
+
+
+def settings(
+    task: str, model: str = "fractal", seed: int = 0, like: Config | None = None, **changes: Any
+) -> Config:
+    """A short run of a narrower mini preset; `changes` are of its model, or options of its mixer.
+
+    Every model takes the time steps [2/length, 1/2], and as many parameters as `like`.
+    """
+    config = shortened(preset(task, "mini", model), STEPS[task])
+    fields = {field.name for field in dataclasses.fields(config.model)}
+    options = {**config.model.options, **{k: v for k, v in changes.items() if k not in fields}}
+    data = load_task(config)
+    if model in ("s5", "s4", "s4d", "dss"):  # `FractalSSM` takes them from the length itself
+        options = {"dt_min": _SHORTEST_DT / data.length, "dt_max": _LONGEST_DT} | options
+    own = {"width": WIDTH} | {k: v for k, v in changes.items() if k in fields}
+    chosen = dataclasses.replace(config.model, options=options, **own)
+    if like is not None:
+        chosen = matched(chosen, data, size_of(like.model, data))
+    every = max(1, config.steps // 4)
+    return dataclasses.replace(
+        config, model=chosen, seed=seed, evaluate_every=every, checkpoint_every=every
+    )
+
+
+def trained(config: Config) -> Trained:
+    """The model that these settings lead to: the one kept in runs/experiments, or a new one."""
+    name = hashlib.sha256(config.to_json().encode()).hexdigest()[:16]
+    folder = ROOT / "runs" / "experiments" / f"{config.data.task}-{config.model.name}-{name}"
+    if not (folder / "result.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "log").open("a") as log, contextlib.redirect_stderr(log):
+            train(config, folder, resume=(folder / "config.json").exists())
+    scores = json.loads((folder / "result.json").read_text())
+    points = [[step, round(loss, 4)] for step, loss in zip(*curve(folder), strict=True)]
+    model = fractal.load(folder / "model.safetensors")
+    return Trained(model, load_task(config), scores, points)
