@@ -7,7 +7,7 @@ RUN    := runs/listops
 # A worker for each core is enough: the libraries' own threads would only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: train test test-slow lint format bench clean
+.PHONY: train test test-slow lint format bench docs clean
 
 train: $(READY)
 	$(BIN)/fractal train $(if $(wildcard $(RUN)/config.json),--resume $(RUN),listops --preset mini --out $(RUN))
@@ -27,12 +27,15 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 bench: $(READY)
 	$(BIN)/fractal bench memory
 	$(BIN)/fractal bench layer
 
 clean:
-	rm -rf $(VENV) figures runs
+	rm -rf $(VENV) figures runs site
 
 # `ready` is written last, so an interrupted installation is done again.
 $(READY): pyproject.toml
@@ -40,4 +43,8 @@ $(READY): pyproject.toml
 		|| { echo "FRACTAL needs Python 3.11 or newer; call: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/docs-ready: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@

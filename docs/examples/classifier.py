@@ -1,0 +1,101 @@
+"""Training a classifier on arrays of your own, and using it at another sampling rate.
+
+    python classifier.py [scale-invariant | uniform]
+
+The arrays are recordings of one event each, a step, a bump or a decay, at any moment and of any
+duration, in noise. Replace `recordings` by what loads yours: values (examples, time, channels)
+and whole-numbered labels (examples,).
+"""
+
+import functools
+import sys
+
+import jax
+import numpy as np
+import optax
+
+import fractal
+
+CLASSES = ("step", "bump", "decay")
+LENGTH = 64  # samples of a recording that is trained on
+STEPS, BATCH = 200, 32
+
+
+def recordings(rng, count, length):
+    """Values (count, length, 1) and labels (count,)."""
+    time = (np.arange(length) + 0.5) / length
+    start, duration = rng.uniform([[0.1], [0.1]], [[0.6], [0.3]], (2, count))[..., None]
+    passed = np.clip((time - start) / duration, 0, None)
+    progress = np.minimum(passed, 1)
+    events = np.stack([progress, np.sin(np.pi * progress) ** 2, np.exp(-3 * passed) * (passed > 0)])
+    labels = rng.integers(0, len(CLASSES), count)
+    sign = rng.choice([-2.0, 2.0], (count, 1))
+    signal = sign * events[labels, np.arange(count)] + 0.4 * brownian(rng, count, length)
+    return signal[..., None].astype(np.float32), labels
+
+
+def brownian(rng, count, length):
+    """Noise without a time scale of its own, of mean 0 and variance 1."""
+    noise = rng.standard_normal((count, length)).cumsum(axis=1)
+    noise -= noise.mean(axis=1, keepdims=True)
+    return noise / noise.std(axis=1, keepdims=True)
+
+
+def train(values, labels, clock):
+    """A model for one sequence (time, 1), trained on shuffled batches."""
+    model = fractal.nn.SequenceModel(
+        inputs=1,
+        outputs=len(CLASSES),
+        width=32,
+        depth=1,
+        tokens=False,  # values, not tokens
+        mixer=functools.partial(
+            fractal.nn.FractalSSM,
+            order=8,
+            clock=clock,
+            length=LENGTH if clock == "uniform" else None,
+        ),
+        key=jax.random.key(0),
+    )
+    optimiser = optax.adam(optax.cosine_decay_schedule(1e-2, STEPS))
+
+    def loss(model, values, labels):
+        answers = jax.vmap(model)(values)
+        return optax.softmax_cross_entropy_with_integer_labels(answers, labels).mean()
+
+    @jax.jit
+    def update(model, moments, values, labels):
+        gradient = jax.grad(loss)(model, values, labels)
+        updates, moments = optimiser.update(gradient, moments)
+        return optax.apply_updates(model, updates), moments
+
+    rng, moments = np.random.default_rng(1), optimiser.init(model)
+    for _ in range(STEPS):
+        chosen = rng.integers(0, len(values), BATCH)
+        model, moments = update(model, moments, values[chosen], labels[chosen])
+    return model
+
+
+@jax.jit
+def accuracy(model, values, labels):
+    """Share of the recordings that are classified rightly."""
+    return (jax.vmap(model)(values).argmax(axis=-1) == labels).mean()
+
+
+def main(clock="scale-invariant"):
+    """Train, then judge on held-out recordings, at the same rate and at twice that rate."""
+    values, labels = recordings(np.random.default_rng(0), 2500, 2 * LENGTH)
+    slow = values[:, 1::2]  # the same recordings, by every second sample
+    model = train(slow[:2000], labels[:2000], clock)
+    scores = {
+        "as trained": float(accuracy(model, slow[2000:], labels[2000:])),
+        "twice the rate": float(accuracy(model, values[2000:], labels[2000:])),
+    }
+    print(f"{clock} clock, accuracy on 500 recordings that were not trained on:")
+    for name, score in scores.items():
+        print(f"  {name:15} {score:.3f}")
+    return scores
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
