@@ -45,12 +45,8 @@ def measure(task: str, model: str, direction: str, pooling: str, seed: int) -> d
     )  # fmt: skip
     run = runs.trained(config)
     told = model != "fractal, scale-invariant"
-    summary = run.summary()
     return {
-        "parameters": summary["parameters"],
-        "steps": summary["steps"],
-        "early_loss": summary["early_loss"],
-        "late_loss": summary["late_loss"],
+        **{name: found for name, found in run.summary().items() if name != "curve"},
         "accuracy": accuracies(run.model, run.task, told, seed),
     }
 

@@ -29,7 +29,7 @@ INITS: dict[str, dict[str, Any]] = {
     "random B": {"model": "random B", "order": 8},
 }
 # Shortest and longest Δ, in units of 1/length and 1.
-RANGES = ((2.0, 0.5), (0.2, 0.5), (0.2, 0.05))
+RANGES = ((2.0, 0.5), (0.2, 0.05))
 TASKS = ("listops", "image", "smnist")
 
 

@@ -32,7 +32,7 @@ STEPS = {
     "text": 300,
     "retrieval": 800,
     "image": 400,
-    "pathfinder": 400,
+    "pathfinder": 200,
     "smnist": 400,
     "psmnist": 400,
 }
@@ -46,6 +46,7 @@ def run(name: str, cases: Sequence[dict], measure: Callable[..., dict], workers:
     done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     missing = [case for case in cases if not any(case.items() <= line.items() for line in done)]
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "runs" / "compiled"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     context, cores = multiprocessing.get_context("spawn"), os.sched_getaffinity(0)
     free = context.Queue()
     workers = workers or len(cores)
@@ -68,18 +69,19 @@ def _keep_to(free: Any) -> None:
 
 
 def _timed(measure: Callable[..., dict], case: dict) -> dict:
-    began = time.perf_counter()
+    began = time.process_time()
     found = measure(**case)
-    return found | {"seconds": round(time.perf_counter() - began, 1)}
+    return {"seconds": round(time.process_time() - began, 1)} | found
 
 
 class Trained(NamedTuple):
-    """A model, its task, its scores, and [step, training loss] every ten steps."""
+    """A model, its task, its scores, [step, training loss] every ten steps, and its CPU time."""
 
     model: fractal.nn.SequenceModel
     task: Task
     scores: dict
     curve: list[list[float]]
+    seconds: float
 
     def summary(self) -> dict:
         """What all experiments on training keep of a run; early and late are tenths of it."""
@@ -90,6 +92,7 @@ class Trained(NamedTuple):
             "early_loss": sum(losses[:tenth]) / tenth,
             "late_loss": sum(losses[-tenth:]) / tenth,
             "curve": self.curve,
+            "seconds": self.seconds,
         }
 
 
@@ -98,7 +101,8 @@ def settings(
 ) -> Config:
     """A short run of a narrower mini preset; `changes` are of its model, or options of its mixer.
 
-    Every model takes the time steps [2/length, 1/2], and as many parameters as `like`.
+    Every model takes the time steps [2/length, 1/2] and as many parameters as `like`, and is judged
+    as it is at the end.
     """
     config = shortened(preset(task, "mini", model), STEPS[task])
     fields = {field.name for field in dataclasses.fields(config.model)}
@@ -110,10 +114,8 @@ def settings(
     chosen = dataclasses.replace(config.model, options=options, **own)
     if like is not None:
         chosen = matched(chosen, data, size_of(like.model, data))
-    every = max(1, config.steps // 4)
-    return dataclasses.replace(
-        config, model=chosen, seed=seed, evaluate_every=every, checkpoint_every=every
-    )
+    end = {"evaluate_every": config.steps, "checkpoint_every": config.steps}
+    return dataclasses.replace(config, model=chosen, seed=seed, **end)
 
 
 def trained(config: Config) -> Trained:
@@ -122,9 +124,12 @@ def trained(config: Config) -> Trained:
     folder = ROOT / "runs" / "experiments" / f"{config.data.task}-{config.model.name}-{name}"
     if not (folder / "result.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
+        began = time.process_time()
         with (folder / "log").open("a") as log, contextlib.redirect_stderr(log):
             train(config, folder, resume=(folder / "config.json").exists())
+        (folder / "seconds").write_text(f"{time.process_time() - began:.1f}")
     scores = json.loads((folder / "result.json").read_text())
     points = [[step, round(loss, 4)] for step, loss in zip(*curve(folder), strict=True)]
     model = fractal.load(folder / "model.safetensors")
-    return Trained(model, load_task(config), scores, points)
+    seconds = float((folder / "seconds").read_text())
+    return Trained(model, load_task(config), scores, points, seconds)

@@ -29,5 +29,5 @@ def test_an_experiment_measures_what_is_missing_and_nothing_twice(tmp_path, monk
 def test_early_and_late_loss_are_those_of_the_first_and_last_tenth():
     curve = [[10 * i, float(i)] for i in range(1, 21)]
     scores = dict.fromkeys(("parameters", "steps", "validation_accuracy", "test_accuracy"), 1)
-    summary = runs.Trained(None, None, scores, curve).summary()
+    summary = runs.Trained(None, None, scores, curve, 0.0).summary()
     assert (summary["early_loss"], summary["late_loss"]) == (1.5, 19.5)

@@ -18,6 +18,7 @@ from .bench import Bench
 from .compare import Compare
 from .data import Data
 from .memory import Memory
+from .report import Report
 from .train import Eval, Train
 from .verify import Verify
 
@@ -30,6 +31,7 @@ _COMMANDS = {
     "verify": Verify,
     "memory": Memory,
     "bench": Bench,
+    "report": Report,
 }
 _CONFIG = (
     tyro.conf.OmitSubcommandPrefixes,

@@ -1,0 +1,163 @@
+"""The tables of README.md and docs/results.md, made from results/ and benchmarks/.
+
+`python -m experiments.tables` writes them anew, each between `<!-- NAME -->` and `<!-- /NAME -->`.
+A test compares them with what it would write.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+
+from fractal.report import experiments
+from fractal.report.results import Line, read_experiment
+from fractal.report.table import Cell, Table, markdown
+
+from . import runs
+
+PAGES = ("README.md", "docs/results.md")
+_MODELS = ("fractal, scale-invariant", "fractal, uniform", "s5", "s4d")
+_LINE_KEYS = ("task", "direction", "pooling", "model")
+
+
+def lines(name: str) -> list[Line]:
+    """What an experiment has found."""
+    return read_experiment(runs.ROOT / "results", name) or []
+
+
+def headline() -> Table:
+    """The memory and the speed, in a few figures."""
+    claims = json.loads((runs.ROOT / "results" / "verify.json").read_text())["claims"]
+    value = {claim["statement"]: claim["value"] for claim in claims}
+    verdicts = [claim["verdict"] for claim in claims]
+    sharper = value["α = 0.9 sees the present (ages < 1e-4) more sharply than LegS"]
+    far = value["… and the far past (ages > 0.1) as well as LegS"]
+    memory, layer = (
+        json.loads((runs.ROOT / "benchmarks" / f"{name}.json").read_text())
+        for name in ("memory", "layer")
+    )
+    one = memory["microseconds_per_sample"]["one by one"]["median"]
+    dense = [memory[f"times_faster_than_dense_{way}"] for way in ("prepared", "solving")]
+
+    def both(name: str, after: str = "") -> str:
+        return " / ".join(f"{layer[name][way]:.1f} ×" for way in _PASSES) + after
+
+    rows: list[tuple[Cell, ...]] = [
+        (
+            "claims of the paper that hold / do not",
+            f"{verdicts.count('confirmed')} / {verdicts.count('refuted')}",
+            "fractal verify",
+        ),
+        ("sharper than LegS at ages < 1e-4 (Brownian, N = 64)", f"{sharper:.1f} ×", _VERIFY),
+        ("error at ages > 0.1, relative to LegS", f"{far:.3f} ×", _VERIFY),
+        (
+            "memory in blocks of 10,000, N = 64",
+            f"{memory['samples_per_second'] / 1e6:.0f} million samples/s",
+            _MEMORY,
+        ),
+        (
+            "… against HiPPO's dense update, matrices prepared beforehand / solved each step",
+            " / ".join(f"{ratio:.0f} ×" for ratio in dense),
+            _MEMORY,
+        ),
+        ("one sample at a time", f"{one:.0f} µs", _MEMORY),
+        (
+            "`FractalSSM` against its two matrix products alone, forward / with gradients",
+            both("times_the_limit"),
+            _LAYER,
+        ),
+        ("… against S5's way of scanning, in JAX", both(_S5, " faster"), _LAYER),
+        ("… against s5-pytorch on CPU", both(_TORCH, " faster"), _LAYER),
+    ]
+    coded = [(what, found, f"`{command}`") for what, found, command in rows]
+    return Table("", ("", "measured", "command"), coded, "")
+
+
+_PASSES = ("forward", "forward + backward")
+_VERIFY, _MEMORY, _LAYER = "fractal verify", "fractal bench memory", "fractal bench layer"
+_S5, _TORCH = "times_faster_than_s5s_way", "times_faster_than_s5_pytorch"
+
+
+def models() -> Table:
+    """Test accuracy of all models, a column for each task."""
+    found = experiments.grouped(lines("table"), "task", "model")
+    tasks = tuple(dict.fromkeys(task for task, _ in found))
+    rows: list[tuple[Cell, ...]] = [
+        (model, *(_accuracy(found.get((task, model))) for task in tasks))
+        for model in dict.fromkeys(model for _, model in found)
+    ]
+    for name, field in (("bag of tokens", "bag"), ("most frequent class", "chance")):
+        first = [next(seeds for (t, _), seeds in found.items() if t == task) for task in tasks]
+        rows.append((name, *(f"{seeds[0][field]:.3f}" for seeds in first)))
+    return Table("", ("", *tasks), rows, "", best=dict.fromkeys(tasks, "highest"))
+
+
+def _accuracy(seeds: Sequence[Line] | None) -> Cell:
+    return None if seeds is None else experiments.over(seeds, "test_accuracy")
+
+
+def _rates(names: Sequence[str], direction: str, pooling: str, only: str | None) -> Table:
+    rows = []
+    for (task, its, way, model), seeds in experiments.grouped(lines("clock"), *_LINE_KEYS).items():
+        if (its, way) == (direction, pooling) and only in (None, task):
+            scores = [[x["accuracy"].get(name) for x in seeds] for name in names]
+            cells = (None if None in x else experiments.spread(x) for x in scores)
+            rows.append((task, model, *cells))
+    return Table(
+        "", ("task", "model", *names), rows, "", best=dict.fromkeys(names, "highest"),
+        within=("task",),
+    )  # fmt: skip
+
+
+def rates() -> Table:
+    """The clocks on sequential MNIST, causal with the last state, as in the theory's first try."""
+    names = ("as trained", "repeated 2", "repeated 4", "warped", "repeated 4, told")
+    return _rates(names, "causal", "last", "smnist")
+
+
+def rates_by_task() -> Table:
+    """The clocks on all tasks, in the presets' way: bidirectional, mean pooling."""
+    names = ("as trained", "repeated 2", "repeated 4", "subsampled 0.5", "warped")
+    return _rates((*names, "repeated 4, told"), "bidirectional", "mean", None)
+
+
+def _each(make: Callable[[Sequence[Line]], Table | list[Table]], name: str) -> Callable[[], str]:
+    """All tables of an experiment, each under its caption."""
+
+    def made() -> str:
+        found = make(lines(name))
+        tables = found if isinstance(found, list) else [found]
+        return "\n".join(
+            f"**{one.caption}.** {one.note}\n\n{markdown(one)}" for one in tables if one.rows
+        )
+
+    return made
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "headline": lambda: markdown(headline()),
+    "models": lambda: markdown(models()),
+    "rates": lambda: markdown(rates()),
+    "rates by task": lambda: markdown(rates_by_task()),
+    "recall": _each(experiments.recall, "recall"),
+    "initialisation": _each(experiments.initialisation, "initialisation"),
+    "filter bank": _each(experiments.filter_bank, "filter_bank"),
+    "clock": _each(experiments.clock, "clock"),
+    "table": _each(experiments.measured, "table"),
+    "long memory": _each(experiments.long_memory, "long_memory"),
+}
+
+
+def filled(text: str) -> str:
+    """The text with all tables that it names made anew."""
+
+    def table(found: re.Match) -> str:
+        name = found.group(1)
+        return f"<!-- {name} -->\n\n{TABLES[name]().strip()}\n\n<!-- /{name} -->"
+
+    return re.sub(r"<!-- ([a-z ]+) -->\n.*?<!-- /\1 -->", table, text, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        path = runs.ROOT / page
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,126 @@
+"""A table of results as plain rows, for the page of the report and for Markdown."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+
+class Spread(NamedTuple):
+    """Mean and sample standard deviation over seeds; one seed has no deviation."""
+
+    mean: float
+    deviation: float | None
+    seeds: int
+
+
+class Timing(NamedTuple):
+    """Median and quartiles of a time."""
+
+    median: float
+    low: float
+    high: float
+
+
+Cell = str | int | float | Spread | Timing | None
+Goal = Literal["highest", "lowest"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows under a header, and the command that made their numbers.
+
+    `best` says of which columns the best entry is marked, among the rows that agree in the columns
+    `within`; `ours` are rows to set off from those of others.
+    """
+
+    caption: str
+    header: tuple[str, ...]
+    rows: list[tuple[Cell, ...]]
+    command: str
+    note: str = ""
+    best: Mapping[str, Goal] = dataclasses.field(default_factory=dict)
+    within: tuple[str, ...] = ()
+    ours: frozenset[int] = frozenset()
+
+    def column(self, name: str) -> list[Cell]:
+        """The cells under a heading."""
+        place = self.header.index(name)
+        return [row[place] for row in self.rows]
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """Over the seeds. A run that diverged makes the mean NaN, which is shown as such."""
+    found = np.array(list(values), float)
+    deviation = float(np.std(found, ddof=1)) if len(found) > 1 else None
+    return Spread(float(np.mean(found)), deviation, len(found))
+
+
+def value(cell: Cell) -> float:
+    """The number by which a cell is compared; NaN where it has none."""
+    if isinstance(cell, Spread | Timing):
+        return cell[0]
+    return float(cell) if isinstance(cell, int | float) else math.nan
+
+
+def shown(cell: Cell) -> str:
+    """A cell as text, numbers to three significant digits."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, Spread):
+        number = _like(cell.mean)
+        beside = "" if cell.deviation is None else f" ± {number(cell.deviation)}"
+        return f"{number(cell.mean)}{beside}" if math.isfinite(cell.mean) else number(cell.mean)
+    if isinstance(cell, Timing):
+        number = _like(cell.median)
+        return f"{number(cell.median)} ({number(cell.low)} … {number(cell.high)})"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return cell if isinstance(cell, str) else _like(cell)(cell)
+
+
+def _like(size: float) -> Callable[[float], str]:
+    """How to write a number of this size, and others beside it with as many decimals."""
+    if not math.isfinite(size):
+        return lambda x: "not finite"
+    if size != 0 and not 1e-3 <= abs(size) < 1e6:
+        return lambda x: f"{x:.2e}"
+    decimals = max(0, 2 - math.floor(math.log10(abs(size)))) if size else 2
+    return lambda x: f"{x:,.{decimals}f}"
+
+
+def leaders(table: Table) -> set[tuple[int, int]]:
+    """Row and column of every cell that is the best of its group; ties are all named."""
+    places = [table.header.index(name) for name in table.within]
+    keys = [tuple(row[place] for place in places) for row in table.rows]
+    found = set()
+    for name, goal in table.best.items():
+        column = table.header.index(name)
+        sign = 1 if goal == "highest" else -1
+        scores = [sign * value(row[column]) for row in table.rows]
+        for index, (key, score) in enumerate(zip(keys, scores, strict=True)):
+            rivals = [
+                other
+                for other, its in zip(scores, keys, strict=True)
+                if its == key and not math.isnan(other)
+            ]
+            if len(rivals) > 1 and score == max(rivals):
+                found.add((index, column))
+    return found
+
+
+def markdown(table: Table) -> str:
+    """The table in Markdown, with the best entries in bold."""
+    marked = leaders(table)
+    lines = [table.header, ("---",) * len(table.header)]
+    for index, row in enumerate(table.rows):
+        cells = (shown(cell).replace("|", "\\|").replace("\n", " ") for cell in row)
+        lines.append(
+            tuple(
+                f"**{text}**" if (index, column) in marked else text
+                for column, text in enumerate(cells)
+            )
+        )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
