@@ -206,7 +206,10 @@ class SequenceModel(eqx.Module):
     def step(
         self, x: ArrayLike, state: ModelState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " outputs"], ModelState]:
-        """The answer for the sequence up to and including the token or sample x."""
+        """The answer for the sequence up to and including the token or sample x.
+
+        Compiled: `jax.jit(SequenceModel.step)(model, x, state)`.
+        """
         h = self._encoded(jnp.asarray(x), 0)
         h = self._placed(h[None], state.steps[None])[0]
         mixers = []
