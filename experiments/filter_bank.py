@@ -37,9 +37,12 @@ def measure(task: str, bank: str, clock: str, seed: int) -> dict:
 if __name__ == "__main__":
     cases = [
         {"task": task, "bank": bank, "clock": clock, "seed": seed}
-        for task in ("listops", "smnist")
+        for task, clock in (
+            ("smnist", "uniform"),
+            ("smnist", "scale-invariant"),
+            ("listops", "uniform"),
+        )
         for seed in runs.SEEDS
         for bank in BANKS
-        for clock in CLOCKS
     ]
     runs.run("filter_bank", cases, measure)

@@ -23,7 +23,7 @@ from fractal.nn import FractalSSM, SequenceModel
 from . import runs, signals
 
 LENGTH, AHEAD = 256, (1, 24)
-BATCH, STEPS, TESTS = 32, 500, 1024
+BATCH, STEPS, TESTS = 32, 300, 1024
 FIRST = 128  # steps that are not judged: their past is short
 LAGS = 64  # of the autoregression
 COVARIANCES = {

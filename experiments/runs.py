@@ -32,7 +32,7 @@ STEPS = {
     "text": 300,
     "retrieval": 800,
     "image": 400,
-    "pathfinder": 200,
+    "pathfinder": 100,
     "smnist": 400,
     "psmnist": 400,
 }
@@ -97,14 +97,21 @@ class Trained(NamedTuple):
 
 
 def settings(
-    task: str, model: str = "fractal", seed: int = 0, like: Config | None = None, **changes: Any
+    task: str,
+    model: str = "fractal",
+    seed: int = 0,
+    like: Config | None = None,
+    steps: int | None = None,
+    batch: int | None = None,
+    **changes: Any,
 ) -> Config:
     """A short run of a narrower mini preset; `changes` are of its model, or options of its mixer.
 
     Every model takes the time steps [2/length, 1/2] and as many parameters as `like`, and is judged
     as it is at the end.
     """
-    config = shortened(preset(task, "mini", model), STEPS[task])
+    config = shortened(preset(task, "mini", model), steps or STEPS[task])
+    size = dataclasses.replace(config.data, batch=batch or config.data.batch)
     fields = {field.name for field in dataclasses.fields(config.model)}
     options = {**config.model.options, **{k: v for k, v in changes.items() if k not in fields}}
     data = load_task(config)
@@ -115,7 +122,7 @@ def settings(
     if like is not None:
         chosen = matched(chosen, data, size_of(like.model, data))
     end = {"evaluate_every": config.steps, "checkpoint_every": config.steps}
-    return dataclasses.replace(config, model=chosen, seed=seed, **end)
+    return dataclasses.replace(config, data=size, model=chosen, seed=seed, **end)
 
 
 def trained(config: Config) -> Trained:

@@ -15,8 +15,7 @@ from fractal.report.table import Cell, Table, markdown
 from . import runs
 
 PAGES = ("README.md", "docs/results.md")
-_MODELS = ("fractal, scale-invariant", "fractal, uniform", "s5", "s4d")
-_LINE_KEYS = ("task", "direction", "pooling", "model")
+_LINE_KEYS = ("task", "direction", "pooling", "steps", "model")
 
 
 def lines(name: str) -> list[Line]:
@@ -97,14 +96,15 @@ def _accuracy(seeds: Sequence[Line] | None) -> Cell:
 
 def _rates(names: Sequence[str], direction: str, pooling: str, only: str | None) -> Table:
     rows = []
-    for (task, its, way, model), seeds in experiments.grouped(lines("clock"), *_LINE_KEYS).items():
+    groups = experiments.grouped(lines("clock"), *_LINE_KEYS)
+    for (task, its, way, steps, model), seeds in groups.items():
         if (its, way) == (direction, pooling) and only in (None, task):
             scores = [[x["accuracy"].get(name) for x in seeds] for name in names]
             cells = (None if None in x else experiments.spread(x) for x in scores)
-            rows.append((task, model, *cells))
+            rows.append((task, steps, model, *cells))
     return Table(
-        "", ("task", "model", *names), rows, "", best=dict.fromkeys(names, "highest"),
-        within=("task",),
+        "", ("task", "steps", "model", *names), rows, "", best=dict.fromkeys(names, "highest"),
+        within=("task", "steps"),
     )  # fmt: skip
 
 

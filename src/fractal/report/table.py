@@ -66,7 +66,7 @@ def value(cell: Cell) -> float:
 
 
 def shown(cell: Cell) -> str:
-    """A cell as text, numbers to three significant digits."""
+    """A cell as text, numbers to three significant digits, or three decimals."""
     if cell is None:
         return "–"
     if isinstance(cell, Spread):
@@ -88,6 +88,8 @@ def _like(size: float) -> Callable[[float], str]:
     if size != 0 and not 1e-3 <= abs(size) < 1e6:
         return lambda x: f"{x:.2e}"
     decimals = max(0, 2 - math.floor(math.log10(abs(size)))) if size else 2
+    if abs(size) >= 0.01:  # accuracies stand in one column, near 1 and near chance
+        decimals = min(decimals, 3)
     return lambda x: f"{x:,.{decimals}f}"
 
 
