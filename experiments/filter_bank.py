@@ -2,19 +2,19 @@
 
 `python -m experiments.filter_bank`
 
-All have 64 states a layer: eight blocks of 8, or one of 64.
+All layers have eight blocks of order 8, of one α or of several. One more has a single block of 64
+for the same 64 states: its modes are spread over much higher frequencies.
 """
 
 from typing import Any
 
-import numpy as np
-
 from . import runs
 
 BANKS: dict[str, dict[str, Any]] = {
-    "0.05": {"alphas": 0.05, "order": 64},
-    "0.5": {"alphas": 0.5, "order": 64},
-    "0.9": {"alphas": 0.9, "order": 64},
+    "0.05": {"alphas": [0.05] * 8},
+    "0.5": {"alphas": [0.5] * 8},
+    "0.9": {"alphas": [0.9] * 8},
+    "0.5, one block": {"alphas": [0.5], "order": 64},
     "bank": {},
     "learned": {"learn_alpha": True},
 }
@@ -27,10 +27,7 @@ CLOCKS: dict[str, dict[str, Any]] = {
 def measure(task: str, bank: str, clock: str, seed: int) -> dict:
     """One run; of learned α the values at its end."""
     run = runs.trained(runs.settings(task, seed=seed, **BANKS[bank], **CLOCKS[clock]))
-    alphas = None
-    if bank == "learned":
-        found = [np.asarray(block.mixer.bank.alphas) for block in run.model.blocks]
-        alphas = np.round(np.concatenate(found), 4).tolist()
+    alphas = runs.learned_alphas(run.model) if bank == "learned" else None
     return run.summary() | {"alphas": alphas}
 
 

@@ -3,8 +3,8 @@
 `python -m experiments.recall`
 
 LegT and LagT are read as exact projections, at their best, with a window and a time scale of a
-tenth of the history. The published pair is read as LegS, which its state is a change of basis of,
-and as the paper reads it, under the power-law measure.
+tenth of the history. The published pair, of α = 0.9, is read as LegS, by the change of basis M
+that its state is of LegS's, and as the paper reads it, under the power-law measure.
 """
 
 import itertools
@@ -24,10 +24,10 @@ MEMORIES = (
     "legs",
     "legt",
     "lagt",
-    "published as LegS",
-    "published as printed",
+    "published 0.9 as LegS",
+    "published 0.9 as printed",
 )
-EDGES = np.geomspace(1 / LENGTH, 1, 19)
+EDGES = np.concatenate([[0.0], np.geomspace(4 / LENGTH, 1, 17)])
 
 
 def drawn(name: str, seed: int) -> np.ndarray:
@@ -52,11 +52,14 @@ def recalled(memory: str, u: np.ndarray) -> np.ndarray:
     if memory.startswith("fractional"):
         alpha = float(memory.removeprefix("fractional "))
         return OnlineMemory(alpha, ORDER, channels=PATHS).push(u).recall(ages)
-    legs = OnlineMemory(0.0, ORDER, channels=PATHS).push(u)
-    if memory != "published as printed":
-        return legs.recall(ages)
-    published = legs.coefficients @ theory.to_legs(0.9, ORDER).T
-    return theory.recall(theory.Fractional(0.9), published, ages)
+    legs = OnlineMemory(0.0, ORDER, channels=PATHS).push(u).coefficients
+    if memory == "legs":
+        return theory.recall(theory.LegS(), legs, ages)
+    M = theory.to_legs(0.9, ORDER)
+    published = legs @ M.T
+    if memory == "published 0.9 as printed":
+        return theory.recall(theory.Fractional(0.9), published, ages)
+    return theory.recall(theory.LegS(), np.linalg.solve(M, published.T).T, ages)
 
 
 def measure(signal: str, memory: str, seed: int) -> dict:

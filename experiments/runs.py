@@ -40,7 +40,7 @@ _SHORTEST_DT = 2.0  # divided by the length of the sequences: the slowest mode t
 _LONGEST_DT = 0.5
 
 
-def run(name: str, cases: Sequence[dict], measure: Callable[..., dict], workers: int = 0) -> None:
+def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
     """Measure the cases that are missing in results/NAME.jsonl: `measure(**case)`."""
     path = ROOT / "results" / f"{name}.jsonl"
     done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -49,10 +49,9 @@ def run(name: str, cases: Sequence[dict], measure: Callable[..., dict], workers:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     context, cores = multiprocessing.get_context("spawn"), os.sched_getaffinity(0)
     free = context.Queue()
-    workers = workers or len(cores)
-    for core in list(cores)[:workers]:
+    for core in cores:
         free.put(core)
-    with concurrent.futures.ProcessPoolExecutor(workers, context, _keep_to, (free,)) as pool:
+    with concurrent.futures.ProcessPoolExecutor(len(cores), context, _keep_to, (free,)) as pool:
         waiting = {pool.submit(_timed, measure, case): case for case in missing}
         for count, future in enumerate(concurrent.futures.as_completed(waiting), 1):
             line = waiting[future] | future.result()
@@ -81,7 +80,7 @@ class Trained(NamedTuple):
     task: Task
     scores: dict
     curve: list[list[float]]
-    seconds: float
+    seconds: float | None
 
     def summary(self) -> dict:
         """What all experiments on training keep of a run; early and late are tenths of it."""
@@ -125,6 +124,12 @@ def settings(
     return dataclasses.replace(config, data=size, model=chosen, seed=seed, **end)
 
 
+def learned_alphas(model: fractal.nn.SequenceModel) -> list[float]:
+    """α of all blocks of all layers."""
+    found = [block.mixer.bank.alphas for block in model.blocks]
+    return [round(float(alpha), 4) for alphas in found for alpha in alphas]
+
+
 def trained(config: Config) -> Trained:
     """The model that these settings lead to: the one kept in runs/experiments, or a new one."""
     name = hashlib.sha256(config.to_json().encode()).hexdigest()[:16]
@@ -138,5 +143,6 @@ def trained(config: Config) -> Trained:
     scores = json.loads((folder / "result.json").read_text())
     points = [[step, round(loss, 4)] for step, loss in zip(*curve(folder), strict=True)]
     model = fractal.load(folder / "model.safetensors")
-    seconds = float((folder / "seconds").read_text())
+    kept = folder / "seconds"  # missing where a run was stopped at its very end
+    seconds = float(kept.read_text()) if kept.exists() else None
     return Trained(model, load_task(config), scores, points, seconds)

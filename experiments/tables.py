@@ -127,7 +127,9 @@ def _each(make: Callable[[Sequence[Line]], Table | list[Table]], name: str) -> C
         found = make(lines(name))
         tables = found if isinstance(found, list) else [found]
         return "\n".join(
-            f"**{one.caption}.** {one.note}\n\n{markdown(one)}" for one in tables if one.rows
+            f"**{one.caption}.** {one.note}".strip() + f"\n\n{markdown(one)}"
+            for one in tables
+            if one.rows
         )
 
     return made

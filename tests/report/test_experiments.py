@@ -30,10 +30,10 @@ def test_mean_and_sample_deviation():
         (Spread(0.5277, 0.0123, 3), "0.528 ± 0.012"),
         (Spread(12.345, 0.5, 2), "12.3 ± 0.5"),
         (Spread(0.5, None, 1), "0.500"),
-        (Spread(1.0, 0.0, 2), "1.00 ± 0.00"),
+        (Spread(1.0, 0.0, 2), "1.000 ± 0.000"),
         (Spread(2.5e-5, 1e-6, 2), "2.50e-05 ± 1.00e-06"),
         (Spread(math.nan, math.nan, 2), "not finite"),
-        (Spread(0.0, 0.0, 2), "0.00 ± 0.00"),
+        (Spread(0.0, 0.0, 2), "0.000 ± 0.000"),
         (Timing(14.44, 12.74, 16.85), "14.4 (12.7 … 16.9)"),
         (44_000, "44,000"),
         (712.3, "712"),
@@ -52,7 +52,7 @@ def test_markdown_has_a_line_for_each_row_and_the_best_in_bold():
         best={"x": "highest"}, within=("task",),
     )  # fmt: skip
     assert markdown(table) == (
-        "| task | x |\n| --- | --- |\n| a\\|b | **2.00 ± 0.50** |\n| a\\|b | 1 |\n| c | 9.00 |\n"
+        "| task | x |\n| --- | --- |\n| a\\|b | **2.000 ± 0.500** |\n| a\\|b | 1 |\n| c | 9.000 |\n"
     )
 
 
@@ -62,13 +62,19 @@ def test_the_best_may_be_the_lowest_and_a_failed_run_is_never_best():
     assert leaders(table) == {(2, 0)}
 
 
+def test_what_lies_within_a_deviation_of_the_best_is_marked_with_it():
+    cells = [Spread(0.90, 0.02, 3), Spread(0.885, 0.3, 3), Spread(0.87, 0.3, 3)]
+    table = Table("x", ("x",), [(cell,) for cell in cells], "make", best={"x": "highest"})
+    assert leaders(table) == {(0, 0), (1, 0)}
+
+
 def test_recall_by_age_for_each_memory():
     (table,) = experiments.recall(LINES["recall"])
     ours, legs = rows(table)
     assert (ours["memory"], legs["memory"], ours["seeds"]) == ("fractional 0.5", "legs", 2)
     # Seeds 0 and 1 have 0.3 and 1.3 in the last bin.
-    assert legs["1e-02 … 1e+00"] == pytest.approx((0.8, math.sqrt(0.5), 2))
-    assert ours["0e+00 … 1e-03"] == pytest.approx((0.1, 0.0, 2))
+    assert legs["0.01 … 1"] == pytest.approx((0.8, math.sqrt(0.5), 2))
+    assert ours["0 … 0.001"] == pytest.approx((0.1, 0.0, 2))
 
 
 def test_recall_of_many_ages_shows_the_youngest_and_the_oldest():

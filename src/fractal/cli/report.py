@@ -28,6 +28,10 @@ class Report:
         """Print the path of the page; what is missing is said there and on stderr."""
         from ..report.page import gather, page  # loads JAX
 
+        for name in ("results", "benchmarks"):  # a clone has them; elsewhere they may be missing
+            folder, usual = getattr(self, name), type(self).__dataclass_fields__[name].default
+            if folder != usual and not folder.is_dir():
+                raise UserError(f"--{name} {folder}: there is no such folder")
         found = gather(self.results, self.benchmarks)
         html = page(found)
         for folder, suffix, read, command in (

@@ -42,6 +42,18 @@ class FreeBank(eqx.Module):
         return Modes(jnp.exp(self.log_decay), self.frequency, jnp.ones_like(self.frequency))
 
 
+def learnable(alphas: Sequence[float]) -> list[float]:
+    """Where learned α begin: at the given ones, or a little inside of either end."""
+    odds = np.exp(_MIDDLE + _REACH * _places(alphas))
+    return (odds / (1 + odds)).tolist()
+
+
+def _places(alphas: Sequence[float]) -> Float[np.ndarray, " blocks"]:
+    """Where α stand between the ends, −1 and 1; not at them, where the gradient is zero."""
+    x = (_log_odds(np.clip(alphas, SMALLEST_ALPHA, LARGEST_LEARNED)) - _MIDDLE) / _REACH
+    return np.clip(x, -0.98, 0.98)
+
+
 class LearnedAlphaBank(eqx.Module):
     """Eigenvalues and gains follow one learned α for each block.
 
@@ -60,9 +72,7 @@ class LearnedAlphaBank(eqx.Module):
                              "spectrum is the same for every alpha")  # fmt: skip
         if max(alphas) > LARGEST_LEARNED:
             raise ValueError(f"alphas must not exceed {LARGEST_LEARNED} for learn_alpha=True")
-        x = (_log_odds(np.clip(alphas, SMALLEST_ALPHA, LARGEST_LEARNED)) - _MIDDLE) / _REACH
-        # An α at either end starts a little inside, where its gradient is not zero.
-        self.place = jnp.asarray(np.arctanh(np.clip(x, -0.98, 0.98)))
+        self.place = jnp.asarray(np.arctanh(_places(alphas)))
         self.init, self.order = init, order
 
     @property

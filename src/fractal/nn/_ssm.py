@@ -14,7 +14,7 @@ from ..theory._arguments import check_choice, check_count, check_order
 from ._chunked import states
 from ._clock import CLOCKS, reversed_ticks, ticks
 from ._discretise import DISCRETISATIONS, gate_and_rest
-from ._filter_bank import FreeBank, LearnedAlphaBank
+from ._filter_bank import FreeBank, LearnedAlphaBank, learnable
 from ._initial import draw, dt_range, repeated
 from ._inputs import (
     check_durations,
@@ -117,7 +117,7 @@ class FractalSSM(eqx.Module):
         blocks = [spectrum(init, alpha, order, imaginary) for alpha in alphas]
         if learn_alpha:
             self.bank = LearnedAlphaBank(init, order, alphas)
-            blocks = [spectrum(init, float(alpha), order) for alpha in self.bank.alphas]
+            blocks = [spectrum(init, alpha, order) for alpha in learnable(alphas)]
         else:
             self.bank = FreeBank(blocks)
         self.sizes = tuple(len(block.rates) for block in blocks)

@@ -59,6 +59,12 @@ def over(lines: Sequence[Line], name: str) -> Spread:
     return spread(line[name] for line in lines)
 
 
+def _count(lines: Sequence[Line]) -> int | None:
+    """The number of parameters; None where a line does not know."""
+    mean = over(lines, "parameters").mean
+    return None if math.isnan(mean) else round(mean)
+
+
 def _trained(lines: Sequence[Line]) -> tuple[Spread, ...]:
     return tuple(over(lines, name) for name in ("early_loss", "late_loss", "test_accuracy"))
 
@@ -72,7 +78,7 @@ def recall(lines: Sequence[Line]) -> list[Table]:
         bins = len(ages) - 1
         chosen = np.unique(np.linspace(0, bins - 1, min(bins, _MOST_AGES)).round().astype(int))
         errors = (spread(line["error"][i] for line in seeds) for i in chosen)
-        heads = tuple(f"{ages[i]:.0e} … {ages[i + 1]:.0e}" for i in chosen)
+        heads = tuple(f"{ages[i]:.2g} … {ages[i + 1]:.2g}" for i in chosen)
         row = (memory, len(seeds), *errors)
         tables.setdefault((signal, order, heads), []).append(row)
     return [
@@ -123,13 +129,16 @@ def initialisation(lines: Sequence[Line]) -> Table:
             line["init"],
             f"{line['dt_min']:.1e} … {line['dt_max']:g}",
             ranges,
+            _count(seeds),
             line["steps"],
             len(seeds),
             *_trained(seeds),
         )
         for line, seeds, ranges in chosen_ranges(lines)
     ]
-    header = ("task", "initialisation", "Δ", "ranges tried", "steps", "seeds", *_TRAINED)
+    header = (
+        "task", "initialisation", "Δ", "ranges tried", "parameters", "steps", "seeds", *_TRAINED,
+    )  # fmt: skip
     return Table(
         "How initialisations train",
         header,
@@ -181,14 +190,14 @@ def clock(lines: Sequence[Line]) -> list[Table]:
                 [x["accuracy"][name] for x in seeds if name in x["accuracy"]] for name in names
             ]
             scores = (spread(cell) if cell else None for cell in cells)
-            rows.append((model, direction, pooling, steps, len(seeds), *scores))
+            rows.append((model, direction, pooling, _count(seeds), steps, len(seeds), *scores))
         tables.append(
             Table(
                 f"{task}: test accuracy when the sampling rate changes after training",
-                ("model", "direction", "pooling", "steps", "seeds", *names),
+                ("model", "direction", "pooling", "parameters", "steps", "seeds", *names),
                 rows,
                 command("clock"),
-                "Told: the time steps Δ are rescaled by the known factor.",
+                "Of the first 1,000 test examples. Told: Δ is rescaled by the known factor.",
                 dict.fromkeys(names, "highest"),
                 ("direction", "pooling", "steps"),
             )
@@ -210,7 +219,7 @@ def measured(lines: Sequence[Line]) -> Table:
             task,
             model,
             steps,
-            round(over(seeds, "parameters").mean),
+            _count(seeds),
             len(seeds),
             *_trained(seeds),
             _or_none(over(seeds, "chance").mean),
@@ -243,13 +252,13 @@ def long_memory(lines: Sequence[Line]) -> Table:
             error, best = f"mse_{horizon}", f"best_{horizon}"
             ratio = [line[error] / line[best] for line in seeds if line[best] > 0]
             cells += [over(seeds, error), spread(ratio) if ratio else None]
-        rows.append((series, model, len(seeds), *cells, learned(seeds)))
+        rows.append((series, model, _count(seeds), len(seeds), *cells, learned(seeds)))
     errors: Mapping[str, Goal] = {"error, 1 step": "lowest", "error, 24 steps": "lowest"}
     return Table(
         "Forecasts of series with long memory: mean squared error",
         (
-            "series", "model", "seeds", "error, 1 step", "1 step ÷ best", "error, 24 steps",
-            "24 steps ÷ best", "learned α",
+            "series", "model", "parameters", "seeds", "error, 1 step", "1 step ÷ best",
+            "error, 24 steps", "24 steps ÷ best", "learned α",
         ),
         rows,
         command("long_memory"),

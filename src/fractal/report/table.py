@@ -45,11 +45,6 @@ class Table:
     within: tuple[str, ...] = ()
     ours: frozenset[int] = frozenset()
 
-    def column(self, name: str) -> list[Cell]:
-        """The cells under a heading."""
-        place = self.header.index(name)
-        return [row[place] for row in self.rows]
-
 
 def spread(values: Iterable[float]) -> Spread:
     """Over the seeds. A run that diverged makes the mean NaN, which is shown as such."""
@@ -87,14 +82,14 @@ def _like(size: float) -> Callable[[float], str]:
         return lambda x: "not finite"
     if size != 0 and not 1e-3 <= abs(size) < 1e6:
         return lambda x: f"{x:.2e}"
-    decimals = max(0, 2 - math.floor(math.log10(abs(size)))) if size else 2
-    if abs(size) >= 0.01:  # accuracies stand in one column, near 1 and near chance
-        decimals = min(decimals, 3)
+    decimals = max(0, 2 - math.floor(math.log10(abs(size)))) if size else 3
+    if 0.01 <= abs(size) < 10:  # what stands in one column has as many decimals
+        decimals = 3
     return lambda x: f"{x:,.{decimals}f}"
 
 
 def leaders(table: Table) -> set[tuple[int, int]]:
-    """Row and column of every cell that is the best of its group; ties are all named."""
+    """Row and column of the best cell of each group, and of all within its deviation."""
     places = [table.header.index(name) for name in table.within]
     keys = [tuple(row[place] for place in places) for row in table.rows]
     found = set()
@@ -102,19 +97,18 @@ def leaders(table: Table) -> set[tuple[int, int]]:
         column = table.header.index(name)
         sign = 1 if goal == "highest" else -1
         scores = [sign * value(row[column]) for row in table.rows]
-        for index, (key, score) in enumerate(zip(keys, scores, strict=True)):
-            rivals = [
-                other
-                for other, its in zip(scores, keys, strict=True)
-                if its == key and not math.isnan(other)
-            ]
-            if len(rivals) > 1 and score == max(rivals):
-                found.add((index, column))
+        for key in set(keys):
+            rivals = [i for i, its in enumerate(keys) if its == key and not math.isnan(scores[i])]
+            if len(rivals) > 1:
+                top = max(rivals, key=lambda i: scores[i])
+                cell = table.rows[top][column]
+                within = (cell.deviation or 0.0) if isinstance(cell, Spread) else 0.0
+                found |= {(i, column) for i in rivals if scores[i] >= scores[top] - within}
     return found
 
 
 def markdown(table: Table) -> str:
-    """The table in Markdown, with the best entries in bold."""
+    """The table in Markdown, with the best entries, and those near them, in bold."""
     marked = leaders(table)
     lines = [table.header, ("---",) * len(table.header)]
     for index, row in enumerate(table.rows):

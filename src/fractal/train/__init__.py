@@ -11,6 +11,7 @@ from ._loop import load_task as load_task
 from ._loop import train as train
 from ._models import KINDS as KINDS
 from ._models import matched as matched
+from ._models import parameters as parameters
 from ._models import size_of as size_of
 from ._yardsticks import bag_of_tokens as bag_of_tokens
 from ._yardsticks import majority as majority

@@ -44,7 +44,7 @@ def page(found: Evidence) -> str:
     sheet = Sheet()
     sections = [
         evidence_sections.alpha(found.sweep),
-        evidence_sections.claims(sheet, found.claims, found.conditions),
+        evidence_sections.claims(found.claims, found.conditions),
         evidence_sections.figures(sheet, found.conditions),
         result_sections.recall(sheet, found.results["recall"]),
         *result_sections.experiments(sheet, found.results),

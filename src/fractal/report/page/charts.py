@@ -17,7 +17,7 @@ _COLOURS = {
     "fractal, scale-invariant": 1, "fractal, uniform": 5, "fractal, learned": 5, "ar": 7,
     "fractal, one learned": 4,
     "fractional 0.5": 1, "fractional 0.9": 4, "legs": 2, "legt": 3, "lagt": 5,
-    "published as LegS": 8, "published as printed": 7,
+    "published 0.9 as LegS": 8, "published 0.9 as printed": 7,
     "normal": 1, "fractional": 5, "published": 7, "published spectrum": 4, "random B": 3,
     "uniform": 2, "scale-invariant": 1,
     "sequential": 1, "associative": 2, "chunked": 3,

@@ -62,7 +62,7 @@ def alpha(sweep: Mapping[str, Any]) -> Section:
     )
 
 
-def claims(sheet: Sheet, found: Sequence[Claim], conditions: Sequence[Conditions]) -> Section:
+def claims(found: Sequence[Claim], conditions: Sequence[Conditions]) -> Section:
     """All claims with their verdicts, and the table of condition numbers."""
     verdicts = ("confirmed", "refuted", "holds", "fails")
     counts = [(v, sum(c.verdict == v for c in found)) for v in verdicts]

@@ -186,7 +186,9 @@ def _long_memory(sheet: Sheet, found: Sequence[Line]) -> list[str]:
 def speed(sheet: Sheet, found: Mapping[str, speeds.Benchmark | None]) -> Section:
     """All benchmarks, with the limit and what one would use instead."""
     parts = [
-        paragraph("All contestants take turns in one run, so compare the ratios. Bars: quartiles.")
+        paragraph(
+            "All contestants of a chart take turns in one run: compare ratios. Bars: quartiles."
+        )
     ]
     for name in speeds.BENCHMARKS:
         measured = found[name]
