@@ -46,7 +46,9 @@ def random_B(*args: Any, key: Any, **options: Any) -> FractalSSM:
 def measure(task: str, init: str, dt_min: float, dt_max: float, seed: int) -> dict:
     """One run."""
     KINDS.setdefault("random B", KINDS["fractal"]._replace(mixer=random_B))
-    config = runs.settings(task, seed=seed, dt_min=dt_min, dt_max=dt_max, **INITS[init])
+    usual = dt_max == RANGES[0][1]  # what `runs.settings` chooses itself
+    dt = {} if usual else {"dt_min": dt_min, "dt_max": dt_max}
+    config = runs.settings(task, seed=seed, **dt, **INITS[init])
     return runs.trained(config).summary()
 
 

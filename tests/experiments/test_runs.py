@@ -5,25 +5,21 @@ from experiments import runs
 
 
 def square(number, seed):
-    return {"square": number**2, "process": os.getpid(), "core": list(os.sched_getaffinity(0))}
-
-
-def lines(folder):
-    text = (folder / "results" / "some.jsonl").read_text()
-    return [json.loads(line) for line in text.splitlines()]
+    return {"square": number**2, "core": list(os.sched_getaffinity(0))}
 
 
 def test_an_experiment_measures_what_is_missing_and_nothing_twice(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "ROOT", tmp_path)
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
-    (tmp_path / "results").mkdir()
-    cases = [{"number": n, "seed": 0} for n in range(5)]
-    runs.run("some", cases[:2], square)
-    first = lines(tmp_path)
-    runs.run("some", cases, square)
-    assert lines(tmp_path)[:2] == first
-    assert sorted(line["square"] for line in lines(tmp_path)) == [0, 1, 4, 9, 16]
-    assert all(len(line["core"]) == 1 for line in lines(tmp_path))
+    path = tmp_path / "results" / "some.jsonl"
+    path.parent.mkdir()
+    done = [{"number": n, "seed": 0, "square": "done before", "core": [0]} for n in range(2)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in done))
+    runs.run("some", [{"number": n, "seed": 0} for n in range(5)], square)
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert found[:2] == done
+    assert sorted(line["square"] for line in found[2:]) == [4, 9, 16]
+    assert all(len(line["core"]) == 1 for line in found)
 
 
 def test_early_and_late_loss_are_those_of_the_first_and_last_tenth():

@@ -197,7 +197,7 @@ def clock(lines: Sequence[Line]) -> list[Table]:
                 ("model", "direction", "pooling", "parameters", "steps", "seeds", *names),
                 rows,
                 command("clock"),
-                "Of the first 1,000 test examples. Told: Δ is rescaled by the known factor.",
+                "Of 1,000 test examples. Told: Δ is rescaled by the known factor.",
                 dict.fromkeys(names, "highest"),
                 ("direction", "pooling", "steps"),
             )
