@@ -1,6 +1,9 @@
 """What does a frozen memory of 64 numbers still know of a signal, by age?
 
-`python -m experiments.recall`
+`python -m experiments.recall`, three minutes of CPU time
+
+The fractional memory is up to ten times as sharp as LegS at the youngest ages, and as good on all
+others. Noise is kept by none. The published pair is LegS, and recalls nothing as printed.
 
 LegT and LagT are read as exact projections, at their best, with a window and a time scale of a
 tenth of the history. The published pair, of α = 0.9, is read as LegS, by the change of basis M

@@ -147,6 +147,14 @@ def test_every_cell_of_the_experiments_is_on_the_page(parsed, tmp_path):
     assert {shown(cell) for table in tables for row in table.rows for cell in row} <= on_page
 
 
+def test_a_row_of_the_page_has_its_numbers_in_their_columns(text):
+    """Seeds 0 and 1 of legs: 0.3 twice, 0.6 twice, and 0.3 and 1.3."""
+    plain = text.replace("<strong>", "").replace("</strong>", "")
+    cells = ("2", "0.300 ± 0.000", "0.600 ± 0.000", "0.800 ± 0.707")
+    row = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+    assert f'<tr><th scope="row">legs</th>{row}</tr>' in plain
+
+
 def test_charts_have_the_means_and_error_bars_of_the_lines(parsed):
     charts = {chart["title"]: chart for chart in data_of(parsed)["charts"]}
     listops = [
