@@ -67,12 +67,10 @@ def accuracies(model: Any, task: Task, told: bool, seed: int) -> dict[str, float
         batch = batches[number]
         for name, view in views(batch, task.tokens, np.random.default_rng([seed, number])).items():
             mask = view.lengths if task.tokens else None
-            for dt in {1.0, view.dt} if told else {1.0}:
+            for dt in sorted({1.0, view.dt}) if told else (1.0,):
                 label = name if dt == 1.0 else f"{name}, told"
-                found = (
-                    np.asarray(_answers(model, view.inputs, mask, dt)).argmax(-1) == batch.labels
-                )
-                right.setdefault(label, []).extend(found[batch.real].tolist())
+                answers = np.asarray(_answers(model, view.inputs, mask, dt)).argmax(-1)
+                right.setdefault(label, []).extend((answers == batch.labels)[batch.real].tolist())
     return {name: round(float(np.mean(found)), 4) for name, found in right.items()}
 
 

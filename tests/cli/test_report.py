@@ -53,6 +53,21 @@ def test_without_results_a_line_says_what_is_missing_and_what_makes_it(capsys):
     assert "fractal bench NAME --json" in benchmarks
 
 
+@pytest.mark.parametrize("option", ["--results", "--benchmarks"])
+def test_a_folder_that_is_not_there_is_one_line_and_writes_nothing(capsys, option):
+    code, out, err = run(capsys, option, "nowhere")
+    assert (code, out) == (2, "")
+    assert err == f"fractal: {option} nowhere: there is no such folder\n"
+    assert not pathlib.Path("report").exists()
+
+
+def test_a_null_number_of_parameters_is_a_gap_and_no_traceback(capsys, tmp_path):
+    lines = all_lines()
+    lines["table"][0]["parameters"] = None
+    write(tmp_path / "results", lines)
+    assert run(capsys)[0] == 0
+
+
 def test_a_damaged_line_is_one_line_and_exit_code_2_and_the_old_page_stays(capsys, tmp_path):
     run(capsys)
     before = pathlib.Path("report/index.html").read_bytes()
