@@ -86,7 +86,8 @@ def models() -> Table:
     for name, field in (("bag of tokens", "bag"), ("most frequent class", "chance")):
         first = [next(seeds for (t, _), seeds in found.items() if t == task) for task in tasks]
         rows.append((name, *(f"{seeds[0][field]:.3f}" for seeds in first)))
-    return Table("", ("", *tasks), rows, "", best=dict.fromkeys(tasks, "highest"))
+    compared = tasks if all(len(seeds) > 1 for seeds in found.values()) else ()
+    return Table("", ("", *tasks), rows, "", best=dict.fromkeys(compared, "highest"))
 
 
 def _accuracy(seeds: Sequence[Line] | None) -> Cell:
