@@ -174,6 +174,9 @@ def test_charts_have_the_means_and_error_bars_of_the_lines(parsed):
     assert (recall["name"], recall["y"]) == ("legs", [0.3, 0.6, 0.8])
     assert recall["high"][2] == pytest.approx(0.8 + 0.5**0.5, rel=1e-3)
     assert recall["low"][2] > 0  # the axis is logarithmic
+    (clock,) = (chart for title, chart in charts.items() if "causal, last pooling" in title)
+    rates = ["as trained", "repeated 2", "repeated 2, told"]
+    assert [row["name"] for row in clock["rows"]] == rates
     loss = charts["image, 600 steps"]
     assert loss["series"][0]["x"] == [10, 20]
     assert loss["series"][0]["y"] == [2.0, 1.51]

@@ -126,7 +126,7 @@ def _clock(sheet: Sheet, found: Sequence[Line]) -> list[str]:
         for (direction, pooling, steps), rows in split(
             one, "direction", "pooling", "steps"
         ).items():
-            names = [name for name in one.header[5:] if any(row[name] is not None for row in rows)]
+            names = [name for name in one.best if any(row[name] is not None for row in rows)]
             cells = {
                 name: {str(row["model"]): row[name] for row in rows if row[name] is not None}
                 for name in names
