@@ -2,8 +2,8 @@
 
 `python -m experiments.long_memory`, about 40 minutes of CPU time
 
-All state-space models come near the best prediction, S5 nearest. Learned α does not follow the
-exponent: one α for a layer ends where its gains are least, on every series.
+All state-space models come near the best prediction, none ahead of the others. Learned α does not
+follow the exponent: one α for a layer ends where its gains are least, on every series.
 
 Every model sees 256 values and predicts, at each step, the next one and the 24th. All have about
 13,000 parameters and 300 steps of Adam at the same learning rate, α at a higher one. Noises are
