@@ -53,26 +53,26 @@ def measure(task: str, init: str, dt_min: float, dt_max: float, seed: int) -> di
 
 
 def cases(seed: int) -> list[dict]:
-    """All ranges with seed 0, then the best one of each."""
+    """All ranges with seed 0; of each task and initialisation the best one with the others."""
+    pairs = [(task, init) for task in TASKS for init in INITS]
+    if seed == 0:
+        return [case for task, init in pairs for case in ranges(task, init, seed)]
     path = runs.ROOT / "results" / "initialisation.jsonl"
-    found = [json.loads(line) for line in path.read_text().splitlines()] if seed else []
+    tried = [json.loads(line) for line in path.read_text().splitlines()]
     chosen = []
-    for task in TASKS:
-        length = tasks.load(task, "mini").length
-        for init in INITS:
-            tried = [
-                {"task": task, "init": init, "dt_min": low / length, "dt_max": high}
-                for low, high in RANGES
-            ]
-            if seed:
-
-                def validation(case: dict) -> float:
-                    same = [x for x in found if (case | {"seed": 0}).items() <= x.items()]
-                    return same[0]["validation_accuracy"]
-
-                tried = [max(tried, key=validation)]
-            chosen += [case | {"seed": seed} for case in tried]
+    for task, init in pairs:
+        same = {"task": task, "init": init, "seed": 0}.items()
+        first = [line for line in tried if same <= line.items()]
+        best = max(first, key=lambda line: line["validation_accuracy"])
+        chosen += [c for c in ranges(task, init, seed) if c["dt_max"] == best["dt_max"]]
     return chosen
+
+
+def ranges(task: str, init: str, seed: int) -> list[dict]:
+    """A case for each range of Δ."""
+    length = tasks.load(task, "mini").length
+    case = {"task": task, "init": init, "seed": seed}
+    return [case | {"dt_min": low / length, "dt_max": high} for low, high in RANGES]
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import sys
 from .._errors import UserError
 from .._files import write_whole
 
+_RESULTS, _BENCHMARKS = pathlib.Path("results"), pathlib.Path("benchmarks")
+
 
 @dataclasses.dataclass(frozen=True)
 class Report:
@@ -21,17 +23,17 @@ class Report:
     """
 
     out: pathlib.Path = pathlib.Path("report")
-    results: pathlib.Path = pathlib.Path("results")
-    benchmarks: pathlib.Path = pathlib.Path("benchmarks")
+    results: pathlib.Path = _RESULTS
+    benchmarks: pathlib.Path = _BENCHMARKS
 
     def run(self) -> int:
         """Print the path of the page; what is missing is said there and on stderr."""
         from ..report.page import gather, page  # loads JAX
 
-        for name in ("results", "benchmarks"):  # a clone has them; elsewhere they may be missing
-            folder, usual = getattr(self, name), type(self).__dataclass_fields__[name].default
+        # A clone has the usual folders; elsewhere they may be missing.
+        for folder, usual in ((self.results, _RESULTS), (self.benchmarks, _BENCHMARKS)):
             if folder != usual and not folder.is_dir():
-                raise UserError(f"--{name} {folder}: there is no such folder")
+                raise UserError(f"--{usual} {folder}: there is no such folder")
         found = gather(self.results, self.benchmarks)
         html = page(found)
         for folder, suffix, read, command in (

@@ -77,11 +77,8 @@ def table(one: Table) -> str:
         kind = ' class="here"' if index in one.ours else ""
         rows.append(f"<tr{kind}>{''.join(cells)}</tr>")
     caption = f"{escape(one.caption)} <code>{escape(one.command)}</code>"
-    note = (
-        f"{one.note} Bold: best of its group, and what lies within its deviation."
-        if one.best
-        else one.note
-    )
+    bold = "Bold: best of its group, and what lies within its deviation." if one.best else ""
+    note = f"{one.note} {bold}".strip()
     below = paragraph(note, "note") if note else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(one.caption)}">'

@@ -99,9 +99,15 @@ def _initialisation(sheet: Sheet, found: Sequence[Line]) -> list[str]:
     said = "Does it matter where training begins? Normal is this library's default; published has "
     said += "the paper's eigenvalues 1 … N, published spectrum imaginary parts added to them as in "
     said += "S4D; random B is the default without the gains of its operator."
+    return [paragraph(said), *_trained(sheet, shown, "initialisation", runs)]
+
+
+def _trained(
+    sheet: Sheet, shown: Table, row: str, runs: Mapping[str, Mapping[str, Sequence[Line]]]
+) -> list[str]:
+    """Accuracies, learning curves by title and name, and the table."""
     return [
-        paragraph(said),
-        sheet.figures(_accuracies(shown, "initialisation")),
+        sheet.figures(_accuracies(shown, row)),
         sheet.figures([learning_curves(title, groups) for title, groups in runs.items()]),
         paragraph(f"{_BARS} Bands: the same for the training loss.", "note"),
         table(shown),
@@ -110,7 +116,9 @@ def _initialisation(sheet: Sheet, found: Sequence[Line]) -> list[str]:
 
 def _filter_bank(sheet: Sheet, found: Sequence[Line]) -> list[str]:
     shown = tables.filter_bank(found)
-    said = "One α for all states, a bank of several, or a bank that is learned."
+    said = (
+        "One α for all blocks, a bank of several, learned ones, or one large block."
+    )
     return [
         paragraph(said),
         sheet.figures(_accuracies(shown, "α", "clock")),
@@ -153,13 +161,7 @@ def _table(sheet: Sheet, found: Sequence[Line]) -> list[str]:
         runs.setdefault(_title(task, steps), {})[model] = seeds
     said = "How far each model comes on small tasks with the same data, steps and number of "
     said += "parameters, beside the most frequent class and a bag of tokens."
-    return [
-        paragraph(said),
-        sheet.figures(_accuracies(shown, "model")),
-        sheet.figures([learning_curves(title, groups) for title, groups in runs.items()]),
-        paragraph(f"{_BARS} Bands: the same for the training loss.", "note"),
-        table(shown),
-    ]
+    return [paragraph(said), *_trained(sheet, shown, "model", runs)]
 
 
 def _long_memory(sheet: Sheet, found: Sequence[Line]) -> list[str]:
