@@ -160,9 +160,7 @@ def _conditioning(conditions: Sequence[Conditions]) -> dict[str, Any]:
         line("fractional operator", 1, orders, ours),
     ]
     alt = f"The exact condition number of the published operator grows to {rows[-1].published:.0e} "
-    alt += (
-        f"at N = {orders[-1]}; that of the fractional one, to {np.nanmax(ours):.0e}."
-    )
+    alt += f"at N = {orders[-1]}; that of the fractional one, to {np.nanmax(ours):.0e}."
     title = f"Condition number of the eigenvectors, α = {worst:g}"
     return lines(title, alt, axis("order N", "log", ticks=orders), axis("κ(V)", "log"), series)
 

@@ -116,9 +116,7 @@ def _trained(
 
 def _filter_bank(sheet: Sheet, found: Sequence[Line]) -> list[str]:
     shown = tables.filter_bank(found)
-    said = (
-        "One α for all blocks, a bank of several, learned ones, or one large block."
-    )
+    said = "One α for all blocks, a bank of several, learned ones, or one large block."
     return [
         paragraph(said),
         sheet.figures(_accuracies(shown, "α", "clock")),
