@@ -22,6 +22,11 @@ from . import runs
 
 MODELS: dict[str, dict[str, Any]] = {
     "fractal, scale-invariant": {"model": "fractal", "clock": "scale-invariant"},
+    "fractal, scale-invariant, one block": {
+        "model": "fractal",
+        "clock": "scale-invariant",
+        "alphas": [0.5],
+    },
     "fractal, uniform": {"model": "fractal"},
     "s5": {"model": "s5"},
     "s4d": {"model": "s4d"},
@@ -29,6 +34,7 @@ MODELS: dict[str, dict[str, Any]] = {
 READ = 1000  # of the test set, evenly spread: the classes may stand one after the other in it
 # What the idea was first tried with, on sequential MNIST: larger and longer.
 SKETCH = {"width": 48, "order": 16, "steps": 600, "batch": 32}
+_BLOCKS = 8  # of the filter bank; a single one has the order of all of them together
 
 
 class View(NamedTuple):
@@ -44,13 +50,13 @@ def measure(task: str, model: str, direction: str, pooling: str, seed: int, sket
     ways = {"bidirectional": direction == "bidirectional", "pooling": pooling}
     ways |= SKETCH if sketch else {}
     first = runs.settings(task, "fractal", seed, **ways)
-    chosen = dict(MODELS[model])
-    config = runs.settings(
-        task, chosen.pop("model"), seed, like=first if model in ("s5", "s4d") else None,
-        **ways, **chosen,
-    )  # fmt: skip
+    chosen = ways | MODELS[model]
+    if "alphas" in chosen:
+        chosen["order"] = _BLOCKS * int(first.model.options["order"])
+    like = first if model in ("s5", "s4d") else None
+    config = runs.settings(task, chosen.pop("model"), seed, like=like, **chosen)
     run = runs.trained(config)
-    told = model != "fractal, scale-invariant"
+    told = chosen.get("clock") != "scale-invariant"
     return {
         **{name: found for name, found in run.summary().items() if name != "curve"},
         "accuracy": accuracies(run.model, run.task, told, seed),

@@ -31,8 +31,8 @@ def yardsticks(task: str) -> dict:
 if __name__ == "__main__":
     cases = [
         {"task": task, "model": model, "seed": seed}
-        for seed in runs.SEEDS
         for task in TASKS
+        for seed in runs.SEEDS
         for model in KINDS
     ]
     runs.run("table", cases, measure)

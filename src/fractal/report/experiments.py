@@ -19,7 +19,7 @@ _KNOWN = (
     *("listops", "text", "retrieval", "image", "pathfinder", "pathx", "smnist", "psmnist"),
     *("normal", "fractional", "published", "published spectrum"),
     *("fractal", "fractal, learned", "fractal, one learned"),
-    *("fractal, scale-invariant", "fractal, uniform"),
+    *("fractal, scale-invariant", "fractal, scale-invariant, one block", "fractal, uniform"),
     *("s5", "s4", "s4d", "dss", "lmu", "transformer", "performer", "ar", "random B"),
     *("uniform", "scale-invariant", "0.05", "0.5", "0.9", "bank", "learned"),
     *("bidirectional", "causal", "mean", "last"),
