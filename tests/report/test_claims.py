@@ -1,5 +1,7 @@
 import dataclasses
+import json
 import math
+import pathlib
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from fractal import theory
 from fractal.report import own_claims, paper_claims
 from fractal.report.paper_tables import condition_numbers
 from fractal.report.verification import verify
+
+RESULTS = pathlib.Path(__file__).parents[2] / "results"
 
 # docs/theory.md §7: what does not do what the paper says.
 REFUTED = [
@@ -43,6 +47,18 @@ def test_our_own_properties_hold(claims):
 
 def test_every_measured_value_is_a_number(claims):
     assert all(math.isfinite(claim.value) for claim in claims.values())
+
+
+def test_the_kept_verification_is_what_is_found_now(claims):
+    kept = json.loads((RESULTS / "verify.json").read_text(encoding="utf-8"))["claims"]
+    assert {c["statement"]: c["verdict"] for c in kept} == {
+        statement: claim.verdict for statement, claim in claims.items()
+    }, "run `fractal verify --json > results/verify.json`"
+    # Others may be rounding errors, which differ between machines.
+    for claim in kept:
+        if "LegS" in claim["statement"] and claim["value"] > 1:
+            now = claims[claim["statement"]].value
+            assert now == pytest.approx(claim["value"], rel=0.01), claim["statement"]
 
 
 def test_a_wrong_closure_is_noticed(monkeypatch):
