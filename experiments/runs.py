@@ -32,7 +32,7 @@ STEPS = {
     "text": 300,
     "retrieval": 800,
     "image": 400,
-    "pathfinder": 100,
+    "pathfinder": 50,
     "smnist": 400,
     "psmnist": 400,
 }
