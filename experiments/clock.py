@@ -93,13 +93,13 @@ def views(batch: Batch, tokens: bool, rng: np.random.Generator) -> dict[str, Vie
         "repeated 2": (np.repeat(np.arange(time), 2), 1 / 2),
         "repeated 4": (np.repeat(np.arange(time), 4), 1 / 4),
         "subsampled 0.5": (np.arange(0, time, 2), 2.0),
-        "warped": (warp(time, rng), 1.0),
     }
     axis = -1 if tokens else -2
     found = {
         name: View(np.take(batch.inputs, index, axis), np.searchsorted(index, batch.lengths), dt)
         for name, (index, dt) in picked.items()
     }
+    found["warped"] = _warped(batch, rng)
     if not tokens:
         for factor in (2, 4):
             found[f"interpolated {factor}"] = _interpolated(batch, factor)
@@ -107,6 +107,15 @@ def views(batch: Batch, tokens: bool, rng: np.random.Generator) -> dict[str, Vie
         mean = pairs.reshape(*pairs.shape[:-2], -1, 2, pairs.shape[-1]).mean(axis=-2)
         found["averaged 0.5"] = View(mean, batch.lengths // 2, 2.0)
     return found
+
+
+def _warped(batch: Batch, rng: np.random.Generator) -> View:
+    """Each sequence in a time of its own, which ends when the sequence does."""
+    inputs = batch.inputs.copy()
+    for one in map(tuple, np.argwhere(batch.lengths)):  # a batch is filled up with empty ones
+        length = batch.lengths[one]
+        inputs[one][:length] = inputs[one][warp(length, rng)]
+    return View(inputs, batch.lengths, 1.0)
 
 
 def _interpolated(batch: Batch, factor: int) -> View:

@@ -10,7 +10,6 @@ learning rates are FRACTAL's for all.
 """
 
 import functools
-import json
 from typing import Any
 
 import equinox as eqx
@@ -18,6 +17,8 @@ import jax
 
 from fractal import tasks
 from fractal.nn import FractalSSM
+from fractal.report.experiments import chosen_ranges
+from fractal.report.results import read_experiment
 from fractal.train import KINDS
 
 from . import runs
@@ -61,13 +62,11 @@ def case(task: str, init: str, bounds: tuple[float, float], seed: int) -> dict:
 
 
 def best(task: str, init: str) -> tuple[float, float]:
-    """The range with the highest validation accuracy of those that were tried."""
-    path = runs.ROOT / "results" / "initialisation.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    """The range that did best of those that were tried."""
+    lines = read_experiment(runs.ROOT / "results", "initialisation") or []
     same = {"task": task, "init": init, "seed": 0}.items()
-    tried = [line for line in lines if same <= line.items()]
-    longest = max(tried, key=lambda line: line["validation_accuracy"])["dt_max"]
-    return next(bounds for bounds in RANGES if bounds[1] == longest)
+    [(chosen, *_)] = chosen_ranges([line for line in lines if same <= line.items()])
+    return next(bounds for bounds in RANGES if bounds[1] == chosen["dt_max"])
 
 
 if __name__ == "__main__":

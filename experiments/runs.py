@@ -47,7 +47,7 @@ def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
     missing = [case for case in cases if not any(case.items() <= line.items() for line in done)]
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "runs" / "compiled"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    context, cores = multiprocessing.get_context("spawn"), os.sched_getaffinity(0)
+    context, cores = multiprocessing.get_context("spawn"), _cores()
     free = context.Queue()
     for core in cores:
         free.put(core)
@@ -61,9 +61,17 @@ def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
             print(f"{name} {count}/{len(missing)}: {told}: {line['seconds']} s", file=sys.stderr)
 
 
+def _cores() -> Sequence[int]:
+    """What this program may use; all there are, where the system does not say."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return range(os.cpu_count() or 1)
+
+
 def _keep_to(free: Any) -> None:
-    """One core for each process: XLA then starts one thread."""
-    os.sched_setaffinity(0, {free.get()})
+    """One core for each process: XLA then starts one thread. macOS has no way to ask for it."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {free.get()})
     keep_freed_memory()
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from experiments import clock
-from fractal.tasks import Batch
+from fractal.tasks import Batch, Split, Task
+from fractal.tasks._sequences import Sequences
+from fractal.tasks._task import Splits
 
 
 def batch(tokens):
@@ -36,6 +38,41 @@ def test_a_straight_line_stays_one_when_it_is_interpolated_or_averaged(rng):
 
 def test_between_tokens_nothing_is_interpolated(rng):
     assert not any("interp" in name for name in clock.views(batch(tokens=True), True, rng))
+
+
+def test_a_warp_ends_where_the_padding_begins(rng):
+    view = clock.views(batch(tokens=True), True, rng)["warped"]
+    assert set(view.inputs[0, :9]) <= set(range(1, 10))
+    assert view.inputs[0, 9:].tolist() == [10, 11, 12]
+    assert view.lengths.tolist() == [9]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_model_is_read_at_every_rate_and_told_of_it_only_where_asked(monkeypatch, told):
+    sequences = Sequences(
+        values=np.tile(np.arange(1, 9, dtype=np.uint8), 4),
+        offsets=np.arange(5) * 8,
+        labels=np.array([0, 1, 1, 1]),
+        documents=1,
+    )
+    split = Split(sequences, np.arange(4))
+    words = tuple("abcdefghi")
+    task = Task("toy", "classification", 12, 9, 2, Splits(split, split, split), words)
+    seen = set()
+
+    def answers(model, inputs, mask, dt):
+        seen.add((inputs.shape[-1], tuple(mask[:4]), dt))
+        return np.tile([0.0, 1.0], (len(inputs), 1))  # always the second class
+
+    monkeypatch.setattr(clock, "_answers", answers)
+    found = clock.accuracies(None, task, told, seed=0)
+    names = {"as trained", "repeated 2", "repeated 4", "subsampled 0.5", "warped"}
+    rates = {"repeated 2", "repeated 4", "subsampled 0.5"}
+    assert set(found) == (names | {f"{name}, told" for name in rates} if told else names)
+    assert set(found.values()) == {0.75}
+    untold = {(12, (8,) * 4, 1.0), (24, (16,) * 4, 1.0), (48, (32,) * 4, 1.0), (6, (4,) * 4, 1.0)}
+    rescaled = {(24, (16,) * 4, 1 / 2), (48, (32,) * 4, 1 / 4), (6, (4,) * 4, 2.0)}
+    assert seen == (untold | rescaled if told else untold)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -57,9 +57,15 @@ def test_markdown_has_a_line_for_each_row_and_the_best_in_bold():
 
 
 def test_the_best_may_be_the_lowest_and_a_failed_run_is_never_best():
-    cells = [Spread(math.nan, None, 1), Spread(0.2, None, 1), Spread(0.1, None, 1), None]
+    cells = [Spread(math.nan, math.nan, 2), Spread(0.2, 0.01, 2), Spread(0.1, 0.01, 2), None]
     table = Table("x", ("x",), [(cell,) for cell in cells], "make", best={"x": "lowest"})
     assert leaders(table) == {(2, 0)}
+
+
+def test_a_single_seed_is_not_called_the_best():
+    cells = [Spread(0.2, 0.01, 3), Spread(0.3, None, 1)]
+    table = Table("x", ("x",), [(cell,) for cell in cells], "make", best={"x": "highest"})
+    assert leaders(table) == set()
 
 
 def test_what_lies_within_a_deviation_of_the_best_is_marked_with_it():
@@ -107,6 +113,17 @@ def test_the_range_is_chosen_by_validation_and_not_by_test_accuracy():
     assert row["test accuracy"].mean == 0.1
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_equally_good_ranges_the_one_with_the_longest_steps_is_chosen(order):
+    lines = [
+        trained(0, 0.1, task="t", init="normal", dt_min=0.1, dt_max=0.5),
+        trained(0, 0.9, task="t", init="normal", dt_min=0.01, dt_max=0.05),
+    ]
+    same = [line | {"validation_accuracy": 0.5} for line in lines[::order]]
+    (row,) = rows(experiments.initialisation(same))
+    assert row["test accuracy"].mean == 0.1
+
+
 def test_a_repeated_run_counts_once_with_its_last_line():
     first, second, again = (
         trained(seed, accuracy, task="t", bank="bank", clock="uniform", alphas=None)
@@ -125,10 +142,10 @@ def test_learned_alphas_are_shown_by_their_ends():
 
 
 def test_the_clock_has_a_column_for_every_rate_and_a_gap_where_it_was_not_measured():
-    (table,) = experiments.clock(LINES["clock"])
+    (table,) = experiments.clock(LINES["clock"]).values()
     assert table.header[-3:] == ("as trained", "repeated 2", "repeated 2, told")
     told = {"a": 1.0, "b, told": 0.5, "b": 0.25, "a, told": 0.75}
-    (mixed,) = experiments.clock([LINES["clock"][0] | {"accuracy": told}])
+    (mixed,) = experiments.clock([LINES["clock"][0] | {"accuracy": told}]).values()
     assert mixed.header[-4:] == ("a", "a, told", "b", "b, told")
     ours, s5 = rows(table)
     assert ours["repeated 2, told"] is None

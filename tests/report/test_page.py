@@ -139,7 +139,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(parsed, tmp_path):
         *experiments.recall(lines["recall"]),
         experiments.initialisation(lines["initialisation"]),
         experiments.filter_bank(lines["filter_bank"]),
-        *experiments.clock(lines["clock"]),
+        *experiments.clock(lines["clock"]).values(),
         experiments.measured(lines["table"]),
         experiments.long_memory(lines["long_memory"]),
     ]

@@ -9,7 +9,8 @@ from rich.table import Table
 
 from .._errors import UserError
 from ..report.claims import Claim
-from ..report.paper_tables import Conditions, condition_numbers
+from ..report.paper_tables import Conditions, condition_numbers, condition_table
+from ..report.table import shown
 from ..report.verification import verify
 from .console import Stdout
 
@@ -78,20 +79,8 @@ def _show(claims: list[Claim], conditions: list[Conditions]) -> None:
 
 
 def _condition_table(conditions: list[Conditions]) -> Table:
-    table = Table(
-        title="κ(V): as printed (Table 5) / exact for the published A / fractional operator",
-        title_justify="left",
-    )
-    alphas = sorted({row.alpha for row in conditions})
-    orders = sorted({row.order for row in conditions})
-    cells = {(row.order, row.alpha): row for row in conditions}
-    for heading in ("N", *(f"α = {alpha}" for alpha in alphas)):
-        table.add_column(heading)
-    for order in orders:
-        shown = []
-        for alpha in alphas:
-            row = cells[order, alpha]
-            ours = "–" if row.fractional is None else f"{row.fractional:.1e}"
-            shown.append(f"{row.printed:.1e} / {row.published:.1e} / {ours}")
-        table.add_row(str(order), *shown)
+    made = condition_table(conditions)
+    table = Table(*made.header, title=made.caption, title_justify="left")
+    for row in made.rows:
+        table.add_row(*map(shown, row))
     return table

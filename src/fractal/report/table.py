@@ -89,7 +89,10 @@ def _like(size: float) -> Callable[[float], str]:
 
 
 def leaders(table: Table) -> set[tuple[int, int]]:
-    """Row and column of the best cell of each group, and of all within its deviation."""
+    """Row and column of the best cell of each group, and of all within its deviation.
+
+    One seed has no deviation, so it does not make a cell the best.
+    """
     places = [table.header.index(name) for name in table.within]
     keys = [tuple(row[place] for place in places) for row in table.rows]
     found = set()
@@ -102,8 +105,9 @@ def leaders(table: Table) -> set[tuple[int, int]]:
             if len(rivals) > 1:
                 top = max(rivals, key=lambda i: scores[i])
                 cell = table.rows[top][column]
-                within = (cell.deviation or 0.0) if isinstance(cell, Spread) else 0.0
-                found |= {(i, column) for i in rivals if scores[i] >= scores[top] - within}
+                within = cell.deviation if isinstance(cell, Spread) else 0.0
+                if within is not None:
+                    found |= {(i, column) for i in rivals if scores[i] >= scores[top] - within}
     return found
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from ... import theory
 from .. import alpha_sweep
 from ..claims import Claim
-from ..paper_tables import Conditions
-from ..table import Table
+from ..paper_tables import Conditions, condition_table
 from .charts import axis, line, lines
 from .html import Section, Sheet, paragraph, section, table
 
@@ -101,22 +100,6 @@ def _claim_table(
     return (
         f'<table class="claims"><caption>{title} <code>{_VERIFY}</code></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    )
-
-
-def condition_table(conditions: Sequence[Conditions]) -> Table:
-    """κ(V) by order and α: as printed, exact, and of the fractional operator."""
-    alphas = sorted({row.alpha for row in conditions})
-    rows: dict[int, dict[float, str]] = {}
-    for row in conditions:
-        ours = "–" if row.fractional is None else f"{row.fractional:.1e}"
-        cell = f"{row.printed:.1e} / {row.published:.1e} / {ours}"
-        rows.setdefault(row.order, {})[row.alpha] = cell
-    return Table(
-        "κ(V): as printed (Table 5) / exact for the published A / fractional operator",
-        ("order", *(f"α = {alpha:g}" for alpha in alphas)),
-        [(f"N = {order}", *(cells.get(a) for a in alphas)) for order, cells in rows.items()],
-        _VERIFY,
     )
 
 

@@ -127,8 +127,7 @@ def _filter_bank(sheet: Sheet, found: Sequence[Line]) -> list[str]:
 
 def _clock(sheet: Sheet, found: Sequence[Line]) -> list[str]:
     charts, shown = [], tables.clock(found)
-    for one in shown:
-        task = one.caption.split(":")[0]
+    for task, one in shown.items():
         for (direction, pooling, steps), rows in split(
             one, "direction", "pooling", "steps"
         ).items():
@@ -148,7 +147,7 @@ def _clock(sheet: Sheet, found: Sequence[Line]) -> list[str]:
         paragraph(said),
         sheet.figures(charts),
         paragraph(_BARS, "note"),
-        *map(table, shown),
+        *map(table, shown.values()),
     ]
 
 
