@@ -1,6 +1,6 @@
 """What does a frozen memory of 64 numbers still know of a signal, by age?
 
-`python -m experiments.recall`, three minutes of CPU time
+`python -m experiments.recall`, about a minute of CPU time
 
 The fractional memory is up to ten times as sharp as LegS at the youngest ages, and as good on all
 others. Noise is kept by none. The published pair is LegS, and recalls nothing as printed.

@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/results.md, made from results/ and benchmarks/.
+"""The tables of the README, docs/results.md and docs/lra.md, made from results/ and benchmarks/.
 
 `python -m experiments.tables` writes them anew, each between `<!-- NAME -->` and `<!-- /NAME -->`.
 A test compares them with what it would write.
@@ -8,13 +8,13 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from fractal.report import experiments
+from fractal.report import arena, experiments
 from fractal.report.results import Line, read_experiment
 from fractal.report.table import Cell, Goal, Table, markdown
 
 from . import runs
 
-PAGES = ("README.md", "docs/results.md")
+PAGES = ("README.md", "docs/results.md", "docs/lra.md")
 
 
 def lines(name: str) -> list[Line]:
@@ -83,9 +83,12 @@ def models() -> Table:
         (model, *(_accuracy(found.get((task, model))) for task in tasks))
         for model in dict.fromkeys(model for _, model in found)
     ]
+    runs_of = [[line for key in found if key[0] == task for line in found[key]] for task in tasks]
     for name, field in (("bag of tokens", "bag"), ("most frequent class", "chance")):
-        first = [next(seeds for (t, _), seeds in found.items() if t == task) for task in tasks]
-        rows.append((name, *(f"{seeds[0][field]:.3f}" for seeds in first)))
+        rows.append((name, *(f"{run[0][field]:.3f}" for run in runs_of)))
+    for field in ("steps", "examples", "parameters", "seconds"):
+        name = "seconds on one core" if field == "seconds" else field
+        rows.append((name, *(arena.extent(run, field) for run in runs_of)))
     return Table("", ("", *tasks), rows, "", best=dict.fromkeys(tasks, "highest"))
 
 
@@ -151,6 +154,7 @@ def _each(make: Callable[[Sequence[Line]], Table | list[Table]], name: str) -> C
 TABLES: dict[str, Callable[[], str]] = {
     "headline": lambda: markdown(headline()),
     "models": lambda: markdown(models()),
+    "published": lambda: markdown(arena.table(None)),
     "rates": lambda: markdown(rates()),
     "rates by task": lambda: markdown(rates_by_task()),
     "rates by way": lambda: markdown(rates_by_way()),

@@ -1,33 +1,50 @@
+import contextlib
+import io
 import pathlib
 import runpy
+from typing import NamedTuple
 
 import pytest
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
 
 
+class Streaming(NamedTuple):
+    errors: dict
+    printed: str
+    picture: pathlib.Path
+
+
 @pytest.fixture(scope="module")
 def streaming(tmp_path_factory):
     picture = tmp_path_factory.mktemp("streaming") / "picture.png"
     script = runpy.run_path(str(EXAMPLES / "streaming.py"))
-    return script["main"](str(picture)), picture
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        errors = script["main"](str(picture))
+    return Streaming(errors, printed.getvalue(), picture)
 
 
 def test_a_fractional_memory_recalls_the_last_week_of_a_share_price_more_sharply_than_legs(
     streaming,
 ):
-    legs, fractional = streaming[0].values()
+    legs, fractional = streaming.errors.values()
     assert fractional["week"] < 0.6 * legs["week"]
     assert fractional["month"] < legs["month"]
 
 
 def test_it_pays_with_little_of_the_distant_past(streaming):
-    legs, fractional = streaming[0].values()
+    legs, fractional = streaming.errors.values()
     assert fractional["before"] < 1.1 * legs["before"]
 
 
 def test_the_streaming_example_draws_its_picture(streaming):
-    assert streaming[1].read_bytes().startswith(b"\x89PNG")
+    assert streaming.picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_shows_what_the_streaming_example_prints(streaming):
+    page = (EXAMPLES / "streaming.md").read_text(encoding="utf-8")
+    assert f"```text\n{streaming.printed}```" in page
 
 
 def test_the_classifier_is_far_above_chance_and_does_not_notice_twice_the_sampling_rate():

@@ -107,8 +107,8 @@ def scale(lines: Sequence[Line] | None) -> Table:
             measured = (
                 own[0]["steps"],
                 own[0]["examples"],
-                _range(own, "parameters"),
-                _range(own, "seconds"),
+                extent(own, "parameters"),
+                extent(own, "seconds"),
                 len({line["seed"] for line in own}),
             )
         batches = paper.steps * paper.data.batch
@@ -124,7 +124,8 @@ def scale(lines: Sequence[Line] | None) -> Table:
     )  # fmt: skip
 
 
-def _range(lines: Sequence[Line], name: str) -> str | None:
+def extent(lines: Sequence[Line], name: str) -> str | None:
+    """Least and greatest value of a field, as text."""
     values = [line[name] for line in lines if not math.isnan(line[name])]
     if not values:
         return None

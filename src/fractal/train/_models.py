@@ -43,6 +43,7 @@ KINDS = {
     "transformer": Kind(baselines.Attention, size="mlp", grain=4, mlp=True),
     "performer": Kind(baselines.Performer, size="mlp", grain=4, mlp=True),
 }
+"""All models by name; more can be added."""
 _NOT_OPTIONS = ("self", "width", "key", "bidirectional", "causal")
 
 
