@@ -1,6 +1,6 @@
 """Is a bank of several α better than one, and does it help to learn α?
 
-`python -m experiments.filter_bank`, about 35 minutes of CPU time
+`python -m experiments.filter_bank`, about half an hour of CPU time
 
 A bank is not better than α = 0.9 in all blocks. Learning α helps on MNIST, with either clock. The
 scale-invariant clock wants one block of high order, and is then level with the uniform one's bank.
