@@ -26,7 +26,7 @@ from fractal.train import Config, curve, load_task, matched, preset, shortened, 
 ROOT = pathlib.Path(__file__).parent.parent
 SEEDS = (0, 1, 2)
 # Small models and short runs: a minute or less on one core of the machine the results are from.
-WIDTH = 32
+WIDTH, ORDER = 32, 8
 STEPS = {
     "listops": 1000,
     "text": 300,
@@ -120,7 +120,8 @@ def settings(
     config = shortened(preset(task, "mini", model), steps or STEPS[task])
     size = dataclasses.replace(config.data, batch=batch or config.data.batch)
     fields = {field.name for field in dataclasses.fields(config.model)}
-    options = {**config.model.options, **{k: v for k, v in changes.items() if k not in fields}}
+    options = {"order": ORDER} if model == "fractal" else {}  # the presets may have other ones
+    options |= {k: v for k, v in changes.items() if k not in fields}
     data = load_task(config)
     if model in ("s5", "s4", "s4d", "dss"):  # `FractalSSM` takes them from the length itself
         options = {"dt_min": _SHORTEST_DT / data.length, "dt_max": _LONGEST_DT} | options
