@@ -28,6 +28,8 @@ MODELS: dict[str, dict[str, Any]] = {
         "model": "fractal",
         "clock": "scale-invariant",
         "alphas": [0.5],
+        "dt_min": 0.3,
+        "dt_max": 3.0,
     },
     "fractal, uniform": {"model": "fractal"},
     "s5": {"model": "s5"},

@@ -23,7 +23,8 @@ BANKS: dict[str, dict[str, Any]] = {
 }
 CLOCKS: dict[str, dict[str, Any]] = {
     "uniform": {},
-    "scale-invariant": {"clock": "scale-invariant"},
+    "scale-invariant": {"clock": "scale-invariant", "dt_min": 0.3, "dt_max": 3.0},
+    "scale-invariant, longer Δ": {"clock": "scale-invariant"},
 }
 
 
@@ -40,6 +41,7 @@ if __name__ == "__main__":
         for task, clock in (
             ("smnist", "uniform"),
             ("smnist", "scale-invariant"),
+            ("smnist", "scale-invariant, longer Δ"),
             ("listops", "uniform"),
         )
         for seed in runs.SEEDS

@@ -53,7 +53,7 @@ def train(values, labels, clock):
             fractal.nn.FractalSSM,
             order=8,
             clock=clock,
-            length=LENGTH if clock == "uniform" else None,
+            length=LENGTH,
         ),
         key=jax.random.key(0),
     )

@@ -355,6 +355,9 @@ def test_dt_starts_in_its_range_per_mode_or_per_block():
     _, low, high = range_of(clock="scale-invariant")
     assert low >= 0.3
     assert high <= 3
+    _, low, high = range_of(clock="scale-invariant", length=1000)
+    assert low >= 0.3
+    assert 3 < high <= 500
     count, low, high = range_of(init="fractional", dt_min=0.2, dt_max=0.2)
     assert count == 3
     np.testing.assert_allclose((low, high), 0.2, rtol=1e-6)

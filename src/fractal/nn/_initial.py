@@ -21,12 +21,13 @@ def dt_range(
 ) -> tuple[float, float]:
     """The range of the time steps Δ, with what the user leaves open filled in.
 
-    The slowest mode should reach about the length of the sequence.
+    The slowest mode should reach about the length of the sequence. On the scale-invariant clock a
+    step at its end passes 1/length: Δ = length/2 resolves it as 1/2 does on the uniform clock.
     """
     if length is not None:
         length = check_count("length", length, smallest=1)
     if clock == "scale-invariant":
-        low, high = 0.3, 3.0
+        low, high = 0.3, max(3.0, (length or 0) / 2)
     elif length is not None:
         low, high = min(0.5, 2 / length), 0.5
     else:

@@ -101,8 +101,8 @@ class FractalSSM(eqx.Module):
           the given one and stays in [0.01, 0.94].
         - `discretisation`: `"zoh"` (exact for held samples) or `"bilinear"`.
         - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform: one for each mode, or
-          for each block where `init="fractional"`. Default [0.001, 0.1]; with `length`
-          [2/length, 0.5]; for the scale-invariant clock [0.3, 3].
+          for each block where `init="fractional"`. Default [0.001, 0.1], with `length`
+          [2/length, 0.5]; for the scale-invariant clock [0.3, 3], with `length` [0.3, length/2].
         - `length`: of the sequences to come, if known.
         - `imaginary`: for `init="published"`: `"lin"`, `"inv"` or `"none"`.
         """
