@@ -3,8 +3,8 @@
 `python -m experiments.clock`, about an hour and a half of CPU time
 
 The scale-invariant clock keeps its accuracy at higher rates, untold, on every task; the others fall
-to chance on MNIST. At the trained rate it is far ahead on permuted MNIST, ahead on ListOps, level
-with the uniform one on sequential MNIST, and a little behind on images.
+to chance on MNIST. At the trained rate it is far ahead on permuted MNIST, level with the uniform
+one on ListOps and sequential MNIST, and a little behind on images.
 
 Every model is trained at one rate, and then reads the test set at others: each sample repeated,
 values interpolated in between, every second sample, the mean of two, and time run through a smooth
