@@ -2,9 +2,9 @@
 
 mini: `fractal train psmnist`
     after `fractal data smnist`; about 4 min on one core, compilation included.
-    Measured test accuracy 0.941 (seed 0); the most frequent class has 0.114, a bag of
-    grey levels 0.330. With the uniform clock and eight blocks of order 8 it is 0.935, and in
-    shorter runs far less: nothing is local here, so the scale-invariant clock is taken.
+    Measured test accuracy 0.938 (seed 0); the most frequent class has 0.114, a bag of
+    grey levels 0.330. With the uniform clock it is 0.935, and in shorter runs far less:
+    nothing is local here, so the scale-invariant clock is taken.
 
 paper: `fractal train psmnist --preset paper`
     For GPUs; no recipe is in the papers that we follow, this one is ours. Not run here.
@@ -20,8 +20,8 @@ def _permuted(config: Config) -> Config:
     return dataclasses.replace(config, data=dataclasses.replace(config.data, task="psmnist"))
 
 
-_CLOCK = {"clock": "scale-invariant", "alphas": 0.5, "order": 64}
+_OPTIONS = {**smnist.MINI.model.options, "clock": "scale-invariant"}
 MINI = _permuted(smnist.MINI)
-MINI = dataclasses.replace(MINI, model=dataclasses.replace(MINI.model, options=_CLOCK))
+MINI = dataclasses.replace(MINI, model=dataclasses.replace(MINI.model, options=_OPTIONS))
 PAPER = _permuted(smnist.PAPER)
 TRANSFORMER = _permuted(smnist.TRANSFORMER)
