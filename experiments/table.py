@@ -10,7 +10,7 @@ from fractal.train import KINDS, bag_of_tokens, majority
 
 from . import runs
 
-TASKS = ("listops", "image", "text", "pathfinder")
+TASKS = ("listops", "image", "pathfinder", "text")
 
 
 def measure(task: str, model: str, seed: int) -> dict:
