@@ -1,6 +1,11 @@
 """How far does each of the eight models come with the same data, steps and number of parameters?
 
-`python -m experiments.table`
+`python -m experiments.table`, about two hours of CPU time, half of it for attention
+
+FRACTAL and the Legendre memory unit are ahead on ListOps, FRACTAL and S4D on images, by little. On
+text no model beats a bag of tokens in so few steps, and Pathfinder is learned by none.
+
+A run has 20 to 1,000 steps of 32 or 50 examples and 17,000 to 22,000 parameters (`runs.STEPS`).
 """
 
 import functools
