@@ -140,7 +140,8 @@ def warp(time: int, rng: np.random.Generator) -> np.ndarray:
     return np.minimum((middle / passed[-1] * time).astype(int), time - 1)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """All cases."""
     ways = [("bidirectional", "mean"), ("causal", "last"), ("causal", "mean")]
     tasks = ("smnist", "listops", "image", "text", "psmnist", "retrieval")
     causal = {"task": "smnist", "direction": "causal", "pooling": "last", "sketch": True}
@@ -154,3 +155,7 @@ if __name__ == "__main__":
         for model in MODELS
     ]
     runs.run("clock", cases, measure)
+
+
+if __name__ == "__main__":
+    runs.main(main)

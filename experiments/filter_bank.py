@@ -23,7 +23,7 @@ BANKS: dict[str, dict[str, Any]] = {
 }
 CLOCKS: dict[str, dict[str, Any]] = {
     "uniform": {},
-    # Δ of this range was the default then; `clock` has the longer ones of today.
+    # Short Δ, which leave resolution to the blocks; `clock` has the default, up to length/2.
     "scale-invariant": {"clock": "scale-invariant", "dt_min": 0.3, "dt_max": 3.0},
 }
 
@@ -35,7 +35,8 @@ def measure(task: str, bank: str, clock: str, seed: int) -> dict:
     return run.summary() | {"alphas": alphas}
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """All cases."""
     cases = [
         {"task": task, "bank": bank, "clock": clock, "seed": seed}
         for task, clock in (
@@ -47,3 +48,7 @@ if __name__ == "__main__":
         for bank in BANKS
     ]
     runs.run("filter_bank", cases, measure)
+
+
+if __name__ == "__main__":
+    runs.main(main)

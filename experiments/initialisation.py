@@ -72,7 +72,8 @@ def best(task: str, init: str) -> tuple[float, float]:
     return next(bounds for bounds in RANGES if bounds[1] == chosen["dt_max"])
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """All cases."""
     pairs = [(task, init) for task in TASKS for init in INITS]
     first = [case(*pair, bounds, 0) for pair in pairs for bounds in RANGES[:2]]
     runs.run("initialisation", first, measure)
@@ -80,3 +81,7 @@ if __name__ == "__main__":
     runs.run("initialisation", shorter, measure)
     for seed in runs.SEEDS[1:]:
         runs.run("initialisation", [case(*pair, best(*pair), seed) for pair in pairs], measure)
+
+
+if __name__ == "__main__":
+    runs.main(main)

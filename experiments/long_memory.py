@@ -168,7 +168,8 @@ def _lagged(batch: np.ndarray, ahead: int, every: int) -> tuple[np.ndarray, np.n
     return np.column_stack([past, np.ones(len(past))]), aims
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """All cases."""
     cases = [
         {"series": name, "model": model, "seed": seed}
         for seed in runs.SEEDS
@@ -176,3 +177,7 @@ if __name__ == "__main__":
         for model in (*MODELS, "ar")
     ]
     runs.run("long_memory", cases, measure)
+
+
+if __name__ == "__main__":
+    runs.main(main)

@@ -73,7 +73,8 @@ def measure(signal: str, memory: str, seed: int) -> dict:
     return {"order": ORDER, "ages": EDGES.tolist(), "error": by_age.tolist()}
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """All cases."""
     cases = [
         {"signal": signal, "memory": memory, "seed": seed}
         for signal in SIGNALS
@@ -81,3 +82,7 @@ if __name__ == "__main__":
         for seed in runs.SEEDS
     ]
     runs.run("recall", cases, measure)
+
+
+if __name__ == "__main__":
+    runs.main(main)

@@ -1,13 +1,14 @@
 """How experiments are run: every case once, a core each, one line of JSON for what came out.
 
 A case that results/NAME.jsonl holds is not measured again, so an experiment that was stopped goes
-on when it is called again. Trained models are kept in runs/experiments, by their settings:
-experiments that need the same one share it.
+on when it is called again. Trained models are kept in runs/experiments, by their settings and the
+code that trained them: experiments that need the same one share it.
 """
 
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import multiprocessing
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 import fractal
 from fractal._allocator import keep_freed_memory
+from fractal._errors import UserError
 from fractal.tasks import Task
 from fractal.train import Config, curve, load_task, matched, preset, shortened, size_of, train
 
@@ -36,8 +38,20 @@ STEPS = {
     "smnist": 400,
     "psmnist": 400,
 }
+_TRAINING = ("theory", "nn", "baselines", "tasks", "train")  # the code that decides a model
 _SHORTEST_DT = 2.0  # divided by the length of the sequences: the slowest mode then spans them
 _LONGEST_DT = 0.5
+
+
+def main(experiment: Callable[[], None]) -> None:
+    """Run an experiment from the command line, where a mistake of the user is one line."""
+    try:
+        if sys.argv[1:]:
+            raise UserError(f"experiments take no arguments, got {' '.join(sys.argv[1:])}")
+        experiment()
+    except UserError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
 
 
 def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
@@ -54,6 +68,8 @@ def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
     with concurrent.futures.ProcessPoolExecutor(len(cores), context, _keep_to, (free,)) as pool:
         waiting = {pool.submit(_timed, measure, case): case for case in missing}
         for count, future in enumerate(concurrent.futures.as_completed(waiting), 1):
+            if future.exception():
+                pool.shutdown(cancel_futures=True)
             line = waiting[future] | future.result()
             with path.open("a") as file:
                 file.write(json.dumps(line) + "\n")
@@ -141,7 +157,7 @@ def learned_alphas(model: fractal.nn.SequenceModel) -> list[float]:
 
 def trained(config: Config) -> Trained:
     """The model that these settings lead to: the one kept in runs/experiments, or a new one."""
-    name = hashlib.sha256(config.to_json().encode()).hexdigest()[:16]
+    name = hashlib.sha256(config.to_json().encode() + _code()).hexdigest()[:16]
     folder = ROOT / "runs" / "experiments" / f"{config.data.task}-{config.model.name}-{name}"
     if not (folder / "result.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -155,3 +171,11 @@ def trained(config: Config) -> Trained:
     kept = folder / "seconds"  # missing where a run was stopped at its very end
     seconds = float(kept.read_text()) if kept.exists() else None
     return Trained(model, load_task(config), scores, points, seconds)
+
+
+@functools.cache
+def _code() -> bytes:
+    """What decides a model besides its settings: a default that changes makes it another one."""
+    package = pathlib.Path(fractal.__file__).parent
+    files = (path for part in _TRAINING for path in sorted((package / part).rglob("*.py")))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).digest()

@@ -1,6 +1,6 @@
 """How far does each of the eight models come with the same data, steps and number of parameters?
 
-`python -m experiments.table`, about two hours of CPU time, half of it for attention
+`python -m experiments.table`, over two hours of CPU time, most of it for attention
 
 FRACTAL and the Legendre memory unit are ahead on ListOps, FRACTAL and S4D on images, by little. On
 text no model beats a bag of tokens in so few steps, and Pathfinder is learned by none.
@@ -33,7 +33,8 @@ def yardsticks(task: str) -> dict:
     return {"chance": majority(data), "bag": bag_of_tokens(data)}
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """All cases."""
     cases = [
         {"task": task, "model": model, "seed": seed}
         for task in TASKS
@@ -41,3 +42,7 @@ if __name__ == "__main__":
         for model in KINDS
     ]
     runs.run("table", cases, measure)
+
+
+if __name__ == "__main__":
+    runs.main(main)

@@ -1,4 +1,4 @@
-"""Permuted sequential MNIST, with the settings of sequential MNIST.
+"""Permuted sequential MNIST, with the settings of sequential MNIST but for the clock.
 
 mini: `fractal train psmnist`
     after `fractal data smnist`; about 4 min on one core, compilation included.
@@ -21,7 +21,8 @@ def _permuted(config: Config) -> Config:
 
 
 _OPTIONS = {**smnist.MINI.model.options, "clock": "scale-invariant"}
-MINI = _permuted(smnist.MINI)
-MINI = dataclasses.replace(MINI, model=dataclasses.replace(MINI.model, options=_OPTIONS))
+MINI = dataclasses.replace(
+    _permuted(smnist.MINI), model=dataclasses.replace(smnist.MINI.model, options=_OPTIONS)
+)
 PAPER = _permuted(smnist.PAPER)
 TRANSFORMER = _permuted(smnist.TRANSFORMER)
