@@ -8,7 +8,7 @@ follow the exponent: one α for a layer ends where its gains are least, on every
 Every model sees 256 values and predicts, at each step, the next one and the 24th. All have about
 13,000 parameters and 300 steps of Adam at the same learning rate, α at a higher one. Noises are
 drawn anew for each step of training, and their best possible error is known. Household power is
-standardised; its last fifth is the test set.
+standardized; its last fifth is the test set.
 """
 
 import functools
@@ -126,15 +126,15 @@ def fitted(net: SequenceModel, draw: Callable[[int], np.ndarray]) -> SequenceMod
         {"rest": optax.adam(schedule), "fast": optax.adam(fast)},
         lambda tree: jax.tree_util.tree_map_with_path(label, tree),
     )
-    optimiser = optax.chain(optax.clip_by_global_norm(1.0), adam)
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), adam)
 
     @jax.jit
     def update(net, moments, batch):
         gradient = jax.grad(lambda net: _errors(net, batch).mean())(net)
-        changes, moments = optimiser.update(gradient, moments, net)
+        changes, moments = optimizer.update(gradient, moments, net)
         return optax.apply_updates(net, changes), moments
 
-    moments = optimiser.init(net)
+    moments = optimizer.init(net)
     for _ in range(STEPS):
         net, moments = update(net, moments, draw(BATCH))
     return net
@@ -151,7 +151,7 @@ def autoregression(known: np.ndarray, test: np.ndarray) -> dict:
     """Least squares on the last 64 values, for each distance by itself."""
     found = {}
     for ahead in AHEAD:
-        x, y = _lagged(known, ahead, every=8)  # neighbours tell little new
+        x, y = _lagged(known, ahead, every=8)  # neighbors tell little new
         weights = np.linalg.lstsq(x, y, rcond=None)[0]
         x, y = _lagged(test, ahead, every=1)
         found[f"mse_{ahead}"] = float(np.mean((x @ weights - y) ** 2))

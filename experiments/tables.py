@@ -173,7 +173,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "rates by task": lambda: markdown(rates_by_task()),
     "rates by way": lambda: markdown(rates_by_way()),
     "recall": _each(experiments.recall, "recall"),
-    "initialisation": _each(experiments.initialisation, "initialisation"),
+    "initialization": _each(experiments.initialization, "initialization"),
     "filter bank": _each(experiments.filter_bank, "filter_bank"),
     "table": _each(experiments.measured, "table"),
     "long memory": _each(experiments.long_memory, "long_memory"),

@@ -35,7 +35,7 @@ def all_lines() -> dict[str, list[dict]]:
             for memory, level in (("fractional 0.5", 0.1), ("legs", 0.3))
             for seed in range(2)
         ],
-        "initialisation": [
+        "initialization": [
             trained(seed, accuracy, task="listops", init=init, dt_min=low, dt_max=0.5)
             for init, low, seed, accuracy in (
                 ("s5", 0.001, 0, 0.40),

@@ -31,7 +31,7 @@ def same(one, two):
     [
         model,
         lambda: model(learn_alpha=True, clock="scale-invariant"),
-        lambda: model(init="fractional", bidirectional=True, discretisation="bilinear"),
+        lambda: model(init="fractional", bidirectional=True, discretization="bilinear"),
         lambda: SequenceModel(7, 3, 8, 1, "retrieval", tokens=False, gate="full_glu",
                               dtype="bfloat16", key=jax.random.key(0)),
         lambda: FractalSSM(5, key=jax.random.key(0)),

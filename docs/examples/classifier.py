@@ -57,7 +57,7 @@ def train(values, labels, clock):
         ),
         key=jax.random.key(0),
     )
-    optimiser = optax.adam(optax.cosine_decay_schedule(1e-2, STEPS))
+    optimizer = optax.adam(optax.cosine_decay_schedule(1e-2, STEPS))
 
     def loss(model, values, labels):
         answers = jax.vmap(model)(values)
@@ -66,10 +66,10 @@ def train(values, labels, clock):
     @jax.jit
     def update(model, moments, values, labels):
         gradient = jax.grad(loss)(model, values, labels)
-        updates, moments = optimiser.update(gradient, moments)
+        updates, moments = optimizer.update(gradient, moments)
         return optax.apply_updates(model, updates), moments
 
-    rng, moments = np.random.default_rng(1), optimiser.init(model)
+    rng, moments = np.random.default_rng(1), optimizer.init(model)
     for _ in range(STEPS):
         chosen = rng.integers(0, len(values), BATCH)
         model, moments = update(model, moments, values[chosen], labels[chosen])

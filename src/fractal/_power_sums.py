@@ -1,6 +1,6 @@
 """Many samples, few modes: sums Σ_k exp(λ s_k) d_k without an exponential for each pair.
 
-A chunk of neighbouring samples has s_k = c + ε_k with small ε_k, so
+A chunk of neighboring samples has s_k = c + ε_k with small ε_k, so
 
     Σ_k exp(λ (c + ε_k)) d_k = exp(λ c) Σ_p (λ^p / p!) Σ_k ε_k^p d_k.
 
@@ -32,10 +32,10 @@ def power_sums(
         first = _first_remembered(rates[left], s)
         if len(left) * (len(s) - first) <= len(s) or len(s) <= size:
             break  # directly is cheaper than another set of moments
-        centre, offset, jumps = _chunks(size, s, d)
+        center, offset, jumps = _chunks(size, s, d)
         slow = np.abs(rates[left]) * np.abs(offset).max() <= 1
         if slow.any():
-            sums[:, left[slow]] = _expanded(rates[left[slow]], centre, offset, jumps)
+            sums[:, left[slow]] = _expanded(rates[left[slow]], center, offset, jumps)
             left = left[~slow]
     for start in range(_first_remembered(rates[left], s), len(s), _ROWS):
         rows = slice(start, start + _ROWS)
@@ -51,17 +51,17 @@ def _first_remembered(rates: np.ndarray, s: np.ndarray) -> int:
 
 
 def _chunks(size: int, s: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centres (chunks,), offsets (chunks, size) and jumps (chunks, size, channels), padded."""
+    """Centers (chunks,), offsets (chunks, size) and jumps (chunks, size, channels), padded."""
     padding = -len(s) % size
     s = np.pad(s, (0, padding), mode="edge").reshape(-1, size)
     d = np.pad(d, ((0, padding), (0, 0))).reshape(len(s), size, -1)
-    centre = (s[:, 0] + s[:, -1]) / 2
-    return centre, s - centre[:, None], d
+    center = (s[:, 0] + s[:, -1]) / 2
+    return center, s - center[:, None], d
 
 
 def _expanded(
     rates: Complex[np.ndarray, " modes"],
-    centre: Float[np.ndarray, " chunks"],
+    center: Float[np.ndarray, " chunks"],
     offset: Float[np.ndarray, "chunks size"],
     jumps: Float[np.ndarray, "chunks size channels"],
 ) -> Complex[np.ndarray, "channels modes"]:
@@ -69,7 +69,7 @@ def _expanded(
     for p in range(1, _TERMS):
         np.multiply(powers[p - 1], offset, out=powers[p])
     moments = powers.transpose(1, 0, 2) @ jumps  # (chunks, terms, channels)
-    transported = np.exp(np.multiply.outer(rates, centre)) @ moments.reshape(len(centre), -1)
+    transported = np.exp(np.multiply.outer(rates, center)) @ moments.reshape(len(center), -1)
     factorials = np.array([math.factorial(p) for p in range(_TERMS)], float)
     coefficients = rates[:, None] ** np.arange(_TERMS) / factorials
     return np.einsum("mp,mpc->cm", coefficients, transported.reshape(len(rates), _TERMS, -1))

@@ -82,7 +82,7 @@ def test_a_model_learns_to_compare_padded_documents(name):
     tokens = jax.random.randint(jax.random.key(1), (64, 2, 12), 0, 3)
     same = (tokens[:, 0, 0] == tokens[:, 1, 0]).astype(int)
     mask = jnp.arange(12) < jax.random.randint(jax.random.key(3), (64, 2, 1), 4, 13)
-    optimiser = optax.adam(1e-2)
+    optimizer = optax.adam(1e-2)
 
     @jax.jit
     def update(m, moments):
@@ -91,10 +91,10 @@ def test_a_model_learns_to_compare_padded_documents(name):
             return optax.softmax_cross_entropy_with_integer_labels(answers, same).mean()
 
         value, gradient = jax.value_and_grad(loss)(m)
-        updates, moments = optimiser.update(gradient, moments)
+        updates, moments = optimizer.update(gradient, moments)
         return optax.apply_updates(m, updates), moments, value
 
-    moments = optimiser.init(m)
+    moments = optimizer.init(m)
     for _ in range(300):
         m, moments, value = update(m, moments)
     assert value < 0.45

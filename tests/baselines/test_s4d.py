@@ -13,7 +13,7 @@ def layer(width=4, order=8, **options):
 
 
 def dense_kernels(ssm, length, dt=1.0):
-    """Kernels of every channel from the discretised matrices, power by power."""
+    """Kernels of every channel from the discretized matrices, power by power."""
     copies = len(ssm.log_decay)
     A = -np.exp(np.asarray(ssm.log_decay, float)) + 1j * np.asarray(ssm.frequency, float)
     B, C = complex_of(ssm.B), complex_of(ssm.C)
@@ -21,7 +21,7 @@ def dense_kernels(ssm, length, dt=1.0):
     for h, step in enumerate(dt * np.exp(np.asarray(ssm.log_dt, float))):
         a, b = A[h % copies], B[h % copies]
         n = len(a)
-        if ssm.discretisation == "zoh":
+        if ssm.discretization == "zoh":
             together = np.zeros((n + 1, n + 1), complex)
             together[:n, :n], together[:n, n] = np.diag(a), b
             moved = scipy.linalg.expm(step * together)
@@ -54,7 +54,7 @@ def convolved(kernels, D, u):
     [
         ({"init": "legs"}, None),
         ({"init": "inv", "bidirectional": True, "copies": 2}, 0.7),
-        ({"init": "lin", "discretisation": "bilinear", "dt_max": 2.0}, 1.5),
+        ({"init": "lin", "discretization": "bilinear", "dt_max": 2.0}, 1.5),
     ],
 )
 def test_outputs_equal_a_convolution_with_powers_of_the_dense_matrices(options, dt):
@@ -65,7 +65,7 @@ def test_outputs_equal_a_convolution_with_powers_of_the_dense_matrices(options, 
 
 
 @pytest.mark.parametrize(
-    ("discretisation", "x64", "tolerance"),
+    ("discretization", "x64", "tolerance"),
     [
         ("zoh", True, 1e-9),
         ("bilinear", False, 1e-4),
@@ -73,9 +73,9 @@ def test_outputs_equal_a_convolution_with_powers_of_the_dense_matrices(options, 
         pytest.param("zoh", False, 1e-4, marks=pytest.mark.slow),
     ],
 )
-def test_steps_and_chunks_with_carried_state_equal_the_convolution(discretisation, x64, tolerance):
+def test_steps_and_chunks_with_carried_state_equal_the_convolution(discretization, x64, tolerance):
     with jax.enable_x64(x64):
-        ssm, u = layer(order=32, discretisation=discretisation), signal(90, 4)
+        ssm, u = layer(order=32, discretization=discretization), signal(90, 4)
         y, final, steps, last, chunks = streamed(ssm, u, 40)
         for other in (steps, chunks):
             np.testing.assert_allclose(other, y, atol=tolerance)
@@ -95,7 +95,7 @@ def test_frequencies_start_as_published():
 
 def test_a_step_that_forgets_everything_at_once_stays_finite():
     """Bilinear gate of zero: Δλ = −2."""
-    ssm = layer(init="lin", discretisation="bilinear", dt_min=4, dt_max=4)
+    ssm = layer(init="lin", discretization="bilinear", dt_min=4, dt_max=4)
     loss = jax.jit(jax.value_and_grad(lambda s, u: jnp.sum(s(u)[0])))
     y, gradient = loss(ssm, jnp.ones((9, 4)))
     assert np.isfinite(y)
@@ -108,7 +108,7 @@ def test_a_step_that_forgets_everything_at_once_stays_finite():
         (lambda: layer(init="quad"), "init must be one of legs, lin, inv"),
         (lambda: layer(order=7), "order must be even"),
         (lambda: layer(copies=3), "copies must divide width = 4"),
-        (lambda: layer(discretisation="euler"), "discretisation must be one of zoh, bilinear"),
+        (lambda: layer(discretization="euler"), "discretization must be one of zoh, bilinear"),
         (lambda: layer()(jnp.zeros((5, 4)), dt=jnp.ones(5)), "dt must be one number"),
         (lambda: layer(bidirectional=True).initial_state(), "no step or state"),
     ],

@@ -27,7 +27,7 @@ def published(ssm, u, dt=1.0, mask=None, clip=False):
         x, kept = np.zeros(len(eigenvalues), complex), {}
         for k in order:
             step = delta * np.broadcast_to(dt, len(u))[k]
-            if ssm.discretisation == "zoh":
+            if ssm.discretization == "zoh":
                 gate = np.exp(eigenvalues * step)
                 gain = (gate - 1) / eigenvalues
             else:
@@ -48,9 +48,9 @@ def published(ssm, u, dt=1.0, mask=None, clip=False):
     ("options", "irregular"),
     [
         ({"bidirectional": True, "C_init": "trunc"}, False),
-        ({"discretisation": "bilinear", "C_init": "complex_normal", "clip_eigs": True}, True),
+        ({"discretization": "bilinear", "C_init": "complex_normal", "clip_eigs": True}, True),
         pytest.param({"bidirectional": True}, True, marks=pytest.mark.slow),
-        pytest.param({"discretisation": "bilinear"}, False, marks=pytest.mark.slow),
+        pytest.param({"discretization": "bilinear"}, False, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_parameters_start_with_the_published_variances(C_init, variance):
     ssm = S5(50, 64, 4, C_init, key=jax.random.key(0))
     np.testing.assert_allclose(np.mean(np.sum(ssm.C**2, axis=-1)), variance, rtol=0.1)
     np.testing.assert_allclose(np.mean(np.sum(ssm.B**2, axis=-1)), 1 / 64, rtol=0.1)
-    # JAX's own initialiser on the shapes that the published code hands to it.
+    # JAX's own initializer on the shapes that the published code hands to it.
     lecun = jax.nn.initializers.lecun_normal()
     drawn = lecun(jax.random.key(0), (64, 50))
     np.testing.assert_allclose(np.var(drawn), 1 / 64, rtol=0.05)
@@ -137,7 +137,7 @@ def test_half_the_samples_with_dt_two_follow_the_same_signal():
     [
         (lambda: layer(order=12, blocks=4), "order must be a multiple of 2·blocks = 8"),
         (lambda: layer(C_init="zeros"), "C_init must be one of lecun, trunc, complex_normal"),
-        (lambda: layer(discretisation="euler"), "discretisation must be one of zoh, bilinear"),
+        (lambda: layer(discretization="euler"), "discretization must be one of zoh, bilinear"),
         (lambda: layer(dt_min=1), "dt_min must not exceed dt_max"),
         (lambda: layer(blocks=0), "blocks must be a whole number of at least 1"),
         (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(4)), "dt must be a number or have shape"),

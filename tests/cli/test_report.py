@@ -47,7 +47,7 @@ def test_without_results_a_line_says_what_is_missing_and_what_makes_it(capsys):
     code, out, err = run(capsys)
     assert (code, out) == (0, "report/index.html\n")
     results, benchmarks = err.splitlines()
-    assert results.startswith("missing in results: recall.jsonl, initialisation.jsonl")
+    assert results.startswith("missing in results: recall.jsonl, initialization.jsonl")
     assert "python -m experiments.NAME" in results
     assert benchmarks.startswith("missing in benchmarks: layer.json, memory.json")
     assert "fractal bench NAME --json" in benchmarks

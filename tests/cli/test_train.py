@@ -74,9 +74,9 @@ def test_compare_trains_each_model_once_and_goes_on_where_it_stopped(capfd, tmp_
 
 
 def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
-    code, shown, _ = run(capfd, "train", "listops", "--show", "--optimiser.lr", 0.5, "--seed", 3)
+    code, shown, _ = run(capfd, "train", "listops", "--show", "--optimizer.lr", 0.5, "--seed", 3)
     assert code == 0
-    assert json.loads(shown)["optimiser"]["lr"] == 0.5
+    assert json.loads(shown)["optimizer"]["lr"] == 0.5
     (tmp_path / "config.json").write_text(shown)
     code, again, _ = run(capfd, "train", "--config", tmp_path / "config.json", "--show")
     assert again == shown
@@ -89,8 +89,8 @@ def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
         (("train", "listpos"), "did you mean listops?"),
         (("train", "listops", "--model", "s44"), "did you mean s4"),
         (("train", "listops", "--model.widht", "3"), "--model.width"),
-        (("train", "listops", "--optimiser.lr", "fast"), "--optimiser.lr"),
-        (("train", "listops", "--optimiser.lr", "-1"), "must be positive"),
+        (("train", "listops", "--optimizer.lr", "fast"), "--optimizer.lr"),
+        (("train", "listops", "--optimizer.lr", "-1"), "must be positive"),
         (("train", "listops", "--model.options.ordr", "3"), "did you mean order?"),
         (("train", "listops", "--model.options.order"), "needs a value"),
         (("train", "listops", "--steps", "0"), "steps must be positive"),

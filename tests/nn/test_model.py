@@ -177,8 +177,8 @@ def test_a_model_learns_in_either_precision(dtype):
     m = model(outputs=2, width=16, dtype=dtype, dropout=0.1)
     x = tokens(64, 12)
     y = jnp.any(x == 3, axis=1).astype(int)
-    optimiser = optax.adam(1e-2)
-    moments = optimiser.init(eqx.filter(m, eqx.is_array))
+    optimizer = optax.adam(1e-2)
+    moments = optimizer.init(eqx.filter(m, eqx.is_array))
 
     @eqx.filter_jit
     def update(m, moments, key):
@@ -190,7 +190,7 @@ def test_a_model_learns_in_either_precision(dtype):
             return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
 
         value, gradient = eqx.filter_value_and_grad(loss)(m)
-        updates, moments = optimiser.update(gradient, moments)
+        updates, moments = optimizer.update(gradient, moments)
         return eqx.apply_updates(m, updates), moments, value
 
     for i in range(60):

@@ -47,7 +47,7 @@ def brute_force(ssm, u, dt=None, mask=None, reverse=False):
             s = steps * passed
             if scale_invariant and time == 0:
                 z = drives[k] / rates
-            elif ssm.discretisation == "zoh":
+            elif ssm.discretization == "zoh":
                 systems = np.zeros((len(rates), 2, 2), complex)
                 systems[:, 0, 0], systems[:, 0, 1] = -rates * s, drives[k] * s
                 moved = scipy.linalg.expm(systems)
@@ -60,7 +60,7 @@ def brute_force(ssm, u, dt=None, mask=None, reverse=False):
 
 
 @pytest.mark.parametrize(
-    ("init", "clock", "discretisation"),
+    ("init", "clock", "discretization"),
     [
         ("normal", "uniform", "zoh"),
         ("fractional", "scale-invariant", "zoh"),
@@ -68,9 +68,9 @@ def brute_force(ssm, u, dt=None, mask=None, reverse=False):
         pytest.param("normal", "scale-invariant", "bilinear", marks=pytest.mark.slow),
     ],
 )
-def test_outputs_equal_a_loop_of_matrix_exponentials(init, clock, discretisation):
+def test_outputs_equal_a_loop_of_matrix_exponentials(init, clock, discretization):
     with jax.enable_x64(True):
-        ssm = layer(init=init, clock=clock, discretisation=discretisation, bidirectional=True)
+        ssm = layer(init=init, clock=clock, discretization=discretization, bidirectional=True)
         u, rng = signal(37), np.random.default_rng(0)
         keep = rng.uniform(size=37) < 0.7
         for dt, mask in [(None, None), (rng.uniform(0.1, 2, 37), keep)]:
@@ -107,10 +107,10 @@ def test_step_by_step_equals_the_scan(init, clock, irregular):
 
 
 @pytest.mark.parametrize(
-    ("clock", "discretisation"), [("uniform", "zoh"), ("scale-invariant", "bilinear")]
+    ("clock", "discretization"), [("uniform", "zoh"), ("scale-invariant", "bilinear")]
 )
-def test_chunked_calls_with_carried_state_equal_one_call(clock, discretisation):
-    ssm, u = layer(clock=clock, discretisation=discretisation), signal(100)
+def test_chunked_calls_with_carried_state_equal_one_call(clock, discretization):
+    ssm, u = layer(clock=clock, discretization=discretization), signal(100)
     y, final = run(ssm, u)
     state, parts = None, []
     for part in jnp.split(u, [25, 50, 75]):
@@ -250,7 +250,7 @@ def unrolled(ssm, u, dt, modes, time):
         u, dt = now
         passed = jnp.log1p(dt / time) if ssm.clock == "scale-invariant" else dt
         w = rates * steps * passed
-        gate = jnp.exp(-w) if ssm.discretisation == "zoh" else (1 - w / 2) / (1 + w / 2)
+        gate = jnp.exp(-w) if ssm.discretization == "zoh" else (1 - w / 2) / (1 + w / 2)
         z = gate * z + (1 - gate) / rates * (B @ u)
         return State(z, time + dt), ssm.C @ jnp.concatenate([z.real, z.imag]) + ssm.D * u
 
@@ -259,7 +259,7 @@ def unrolled(ssm, u, dt, modes, time):
 
 
 @pytest.mark.parametrize(
-    ("clock", "discretisation", "irregular"),
+    ("clock", "discretization", "irregular"),
     [
         ("uniform", "zoh", True),
         pytest.param("uniform", "bilinear", False, marks=pytest.mark.slow),
@@ -267,9 +267,9 @@ def unrolled(ssm, u, dt, modes, time):
         pytest.param("scale-invariant", "bilinear", True, marks=pytest.mark.slow),
     ],
 )
-def test_first_and_second_derivatives_equal_autodiff_of_a_loop(clock, discretisation, irregular):
+def test_first_and_second_derivatives_equal_autodiff_of_a_loop(clock, discretization, irregular):
     with jax.enable_x64(True):
-        ssm = layer(2, 4, clock=clock, discretisation=discretisation, alphas=(0.3,))
+        ssm = layer(2, 4, clock=clock, discretization=discretization, alphas=(0.3,))
         u, modes = signal(19, 2), signal(1, sum(ssm.sizes))[0] * (1 + 1j)
         dt, time = jnp.linspace(0.5, 1.5, 19) if irregular else jnp.ones(19), jnp.array(3.0)
 
@@ -317,21 +317,21 @@ def test_only_some_arguments_may_be_differentiated():
 
 
 @pytest.mark.parametrize(
-    ("clock", "discretisation"), [("uniform", "zoh"), ("scale-invariant", "bilinear")]
+    ("clock", "discretization"), [("uniform", "zoh"), ("scale-invariant", "bilinear")]
 )
-def test_real_modes_stay_real_in_training(clock, discretisation):
+def test_real_modes_stay_real_in_training(clock, discretization):
     ssm = layer(
-        2, 8, init="fractional", alphas=(0.3, 0.9), clock=clock, discretisation=discretisation
+        2, 8, init="fractional", alphas=(0.3, 0.9), clock=clock, discretization=discretization
     )
     real = np.asarray(ssm.bank.frequency) == 0
     assert real.sum() == 4
-    optimiser = optax.adam(1e-2)
-    moments = optimiser.init(ssm)
+    optimizer = optax.adam(1e-2)
+    moments = optimizer.init(ssm)
 
     @jax.jit
     def update(ssm, moments, u):
         gradient = jax.grad(lambda ssm: jnp.mean((ssm(u)[0] - jnp.roll(u, 3, axis=0)) ** 2))(ssm)
-        updates, moments = optimiser.update(gradient, moments)
+        updates, moments = optimizer.update(gradient, moments)
         return optax.apply_updates(ssm, updates), moments
 
     for seed in range(5):
@@ -372,7 +372,7 @@ def test_whole_numbers_are_taken_as_floating_point():
 
 
 def test_gradients_stay_finite_where_the_bilinear_gate_of_a_real_mode_is_zero():
-    ssm = layer(2, 4, alphas=(0.5,), init="published", imaginary="none", discretisation="bilinear",
+    ssm = layer(2, 4, alphas=(0.5,), init="published", imaginary="none", discretization="bilinear",
                 dt_min=1, dt_max=1)  # fmt: skip
     for dt in (None, jnp.ones(9)):
         gradient = jax.grad(lambda ssm, dt=dt: jnp.sum(ssm(signal(9, 2), dt=dt)[0]))(ssm)
@@ -394,7 +394,7 @@ def test_an_empty_sequence_leaves_the_state_alone():
         (lambda: layer(alphas=()), "alphas must hold at least one value"),
         (lambda: layer(alphas=(1.0,)), "alpha must lie in"),
         (lambda: layer(clock="log"), "clock must be one of uniform, scale-invariant"),
-        (lambda: layer(discretisation="euler"), "discretisation must be one of zoh, bilinear"),
+        (lambda: layer(discretization="euler"), "discretization must be one of zoh, bilinear"),
         (lambda: layer(dt_min=0), "dt_min must be a finite number above 0"),
         (lambda: layer(dt_min=1), "dt_min must not exceed dt_max"),
         (lambda: layer()(jnp.zeros((5, 2))), r"u must have shape \(time, 3\)"),

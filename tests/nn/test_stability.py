@@ -13,7 +13,7 @@ PIECE, PIECES = 50_000, 20
 
 def trained(ssm):
     """1,000 steps on random targets with noisy gradients, at ten times the usual learning rate."""
-    optimiser = optax.adam(10 * USUAL_RATE)
+    optimizer = optax.adam(10 * USUAL_RATE)
 
     def step(carry, key):
         ssm, moments = carry
@@ -24,11 +24,11 @@ def trained(ssm):
         noise = [jax.random.normal(k, x.shape) * jnp.std(x) for k, x in
                  zip(jax.random.split(three, len(leaves)), leaves, strict=True)]  # fmt: skip
         noisy = jax.tree.unflatten(tree, map(jnp.add, leaves, noise))
-        updates, moments = optimiser.update(noisy, moments)
+        updates, moments = optimizer.update(noisy, moments)
         return (optax.apply_updates(ssm, updates), moments), None
 
     keys = jax.random.split(jax.random.key(1), 1000)
-    return jax.jit(lambda ssm: jax.lax.scan(step, (ssm, optimiser.init(ssm)), keys)[0][0])(ssm)
+    return jax.jit(lambda ssm: jax.lax.scan(step, (ssm, optimizer.init(ssm)), keys)[0][0])(ssm)
 
 
 @pytest.mark.slow

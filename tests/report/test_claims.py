@@ -21,7 +21,7 @@ REFUTED = [
     "A_nk has no closed form for α > 0",
     "α moves the memory from global history to recent detail",
     "ZOH: B̄ = A⁻¹(Ā − I)B",
-    "direct eigendecomposition of A(α) gives a robust initialisation",
+    "direct eigendecomposition of A(α) gives a robust initialization",
     "quadrature confirms |A_nn − (n+1)| < 1e-12 for N ≤ 64",
     "at α = 0.5 the most recent 10 % of history has 5.1 % of the weight",
     "average of the S5 row",
@@ -117,12 +117,12 @@ def test_a_wrong_memory_is_noticed(claim, monkeypatch):
 
 
 def test_ill_conditioned_eigenvectors_are_noticed(monkeypatch):
-    diagonalise = theory.diagonalise
+    diagonalize = theory.diagonalize
 
     def worse(op):
-        return dataclasses.replace(diagonalise(op), condition=1e5)
+        return dataclasses.replace(diagonalize(op), condition=1e5)
 
-    monkeypatch.setattr(own_claims.theory, "diagonalise", worse)
+    monkeypatch.setattr(own_claims.theory, "diagonalize", worse)
     assert own_claims.well_conditioned().verdict == "fails"
 
 
@@ -137,7 +137,7 @@ def test_ill_conditioned_eigenvectors_are_noticed(monkeypatch):
         paper_claims.eigenvalues,
         paper_claims.monotone,
         paper_claims.growth_far_from_diagonal,
-        paper_claims.regularised_weight,
+        paper_claims.regularized_weight,
     ],
 )
 def test_what_the_paper_has_right_would_be_refuted_if_it_were_wrong(claim, monkeypatch):
@@ -157,7 +157,7 @@ def test_what_the_paper_has_right_would_be_refuted_if_it_were_wrong(claim, monke
     for module in (_operators, _published):
         monkeypatch.setattr(module, "endpoint_values", lambda a, n: ends(-a, n))
     monkeypatch.setattr(paper_claims, "galerkin", lambda *a: galerkin(*a).T)
-    if claim is paper_claims.regularised_weight:
+    if claim is paper_claims.regularized_weight:
         monkeypatch.setattr(
             _published, "_graded_rule", lambda n, a, d: _published.gauss_jacobi(n, a)
         )

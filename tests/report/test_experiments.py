@@ -92,10 +92,10 @@ def test_recall_of_many_ages_shows_the_youngest_and_the_oldest():
     assert (means[0], means[-1]) == (0.0, 19.0)
 
 
-def test_each_initialisation_is_shown_with_its_best_range_and_all_seeds_of_it():
-    table = experiments.initialisation(LINES["initialisation"])
+def test_each_initialization_is_shown_with_its_best_range_and_all_seeds_of_it():
+    table = experiments.initialization(LINES["initialization"])
     normal, s5 = rows(table)
-    assert (normal["initialisation"], s5["initialisation"]) == ("normal", "s5")
+    assert (normal["initialization"], s5["initialization"]) == ("normal", "s5")
     # normal: 0.50 and 0.60 at 0.001; its other range had 0.20. s5: 0.45 and 0.35 at 0.01.
     assert (normal["Δ"], s5["Δ"]) == ("1.0e-03 … 0.5", "1.0e-02 … 0.5")
     assert (normal["ranges tried"], normal["seeds"], s5["seeds"]) == (2, 2, 2)
@@ -109,7 +109,7 @@ def test_the_range_is_chosen_by_validation_and_not_by_test_accuracy():
         trained(0, 0.9, task="t", init="normal", dt_min=0.1, dt_max=1) | {"validation_accuracy": 0},
         trained(0, 0.1, task="t", init="normal", dt_min=0.2, dt_max=1) | {"validation_accuracy": 1},
     ]
-    (row,) = rows(experiments.initialisation(lines))
+    (row,) = rows(experiments.initialization(lines))
     assert row["test accuracy"].mean == 0.1
 
 
@@ -120,7 +120,7 @@ def test_of_equally_good_ranges_the_one_with_the_longest_steps_is_chosen(order):
         trained(0, 0.9, task="t", init="normal", dt_min=0.01, dt_max=0.05),
     ]
     same = [line | {"validation_accuracy": 0.5} for line in lines[::order]]
-    (row,) = rows(experiments.initialisation(same))
+    (row,) = rows(experiments.initialization(same))
     assert row["test accuracy"].mean == 0.1
 
 
@@ -247,7 +247,7 @@ def test_null_is_a_number_that_is_not_known(tmp_path):
         ("{", "is not JSON"),
         ("[1]", "is not a JSON object"),
         ("{}", "has no 'signal'"),
-        (recall("x", "y", 0, [1.0, 2.0]), "'error' must have an entry for each two neighbours"),
+        (recall("x", "y", 0, [1.0, 2.0]), "'error' must have an entry for each two neighbors"),
         (recall("x", "y", 0, []) | {"ages": [1.0]}, "'error' must have an entry"),
         (recall("x", "y", 0, [1.0] * 3) | {"signal": 5}, "'signal' must be a text"),
         (recall("x", "y", 0, [1.0] * 3) | {"seed": "0"}, "'seed' must be a number"),

@@ -18,7 +18,7 @@ def test_every_figure_is_written_for_screen_and_print(tmp_path):
 @pytest.mark.parametrize(
     "draw", [figures.measures, figures.spectrum, figures.conditioning, figures.recall_by_age]
 )
-def test_axes_are_labelled(draw):
+def test_axes_are_labeled(draw):
     for axes in draw().axes:
         assert axes.get_xlabel()
         assert axes.get_ylabel()

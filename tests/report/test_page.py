@@ -108,7 +108,7 @@ def test_links_lead_somewhere_and_ids_are_unique(parsed):
     assert len(ids) == len(set(ids))
     assert {a["href"][1:] for a in parsed.all("a")} <= set(ids)
     assert {a["for"] for a in parsed.all("label", "output")} <= set(ids)
-    assert {a["aria-labelledby"] for a in parsed.all("section")} <= set(ids)
+    assert {a["aria-labeledby"] for a in parsed.all("section")} <= set(ids)
 
 
 def test_every_table_has_a_caption_with_its_command_and_every_chart_a_text(parsed):
@@ -137,7 +137,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(parsed, tmp_path):
     lines = {name: read_experiment(tmp_path, name) or [] for name in EXPERIMENTS}
     tables = [
         *experiments.recall(lines["recall"]),
-        experiments.initialisation(lines["initialisation"]),
+        experiments.initialization(lines["initialization"]),
         experiments.filter_bank(lines["filter_bank"]),
         *experiments.clock(lines["clock"]).values(),
         experiments.measured(lines["table"]),

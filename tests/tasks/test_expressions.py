@@ -102,7 +102,7 @@ def test_operators_and_arities_are_uniform(official):
     names = collections.Counter(name for _, name, _ in found)
     share = np.array([names[name] for name in ("[MIN", "[MAX", "[MED", "[SM")]) / len(found)
     np.testing.assert_allclose(share, 0.25, atol=4 * np.sqrt(0.25 * 0.75 / len(found)))
-    # The limits on the length favour large arities near the root, so look far below it.
+    # The limits on the length favor large arities near the root, so look far below it.
     arities = collections.Counter(count for depth, _, count in found if depth == 9)
     total = sum(arities.values())
     assert set(arities) == set(range(2, 11))

@@ -129,12 +129,12 @@ def hub(monkeypatch, **repositories):
 
 
 def test_the_hub_gives_the_same_tasks_as_files(cache, monkeypatch, rng):
-    colours = rng.integers(0, 256, (40, 32, 32, 3), np.uint8)
-    greys = rng.integers(0, 256, (40, 28, 28), np.uint8)
+    colors = rng.integers(0, 256, (40, 32, 32, 3), np.uint8)
+    grays = rng.integers(0, 256, (40, 28, 28), np.uint8)
     rows = [
         {
-            "img": Image.fromarray(colours[i]),
-            "image": Image.fromarray(greys[i]),
+            "img": Image.fromarray(colors[i]),
+            "image": Image.fromarray(grays[i]),
             "text": f"review {i}",
             "label": i % 2,
         }
@@ -147,11 +147,11 @@ def test_the_hub_gives_the_same_tasks_as_files(cache, monkeypatch, rng):
         module.SOURCES.fetch("huggingface")
     task = load("image")
     assert [len(split) for split in task.splits] == [27, 3, 10]
-    grey = np.asarray(Image.fromarray(colours[30]).convert("L")).reshape(-1)
-    np.testing.assert_array_equal(task.splits.test.documents(0)[0], grey)
+    gray = np.asarray(Image.fromarray(colors[30]).convert("L")).reshape(-1)
+    np.testing.assert_array_equal(task.splits.test.documents(0)[0], gray)
     assert task.splits.test.labels.tolist() == [0, 1] * 5
     task = load("smnist")
-    np.testing.assert_array_equal(task.splits.test.documents(3)[0], greys[33].reshape(-1))
+    np.testing.assert_array_equal(task.splits.test.documents(3)[0], grays[33].reshape(-1))
     task = load("text", validation="test")
     assert task.splits.test.labels.tolist() == [0] * 10 + [1] * 10
 

@@ -36,15 +36,15 @@ def write_package(folder, pictures):
 
 
 @pytest.mark.parametrize("write", [write_binary, write_package])
-def test_pixels_are_grey_and_normalised_as_published(cache, tmp_path, pictures, write):
+def test_pixels_are_gray_and_normalized_as_published(cache, tmp_path, pictures, write):
     write(tmp_path, pictures)
     task = load("image", data=tmp_path)
     assert (task.length, task.inputs, task.outputs, task.tokens) == (1024, 1, 10, False)
     batch = Batches(task, task.splits.test, EACH, training=False)[0]
-    colours = pictures[0][5].reshape(EACH, 1024, 3)
-    grey = colours @ [0.299, 0.587, 0.114]
-    expected = (grey / 255 - 122.6 / 255) / (61 / 255)
-    np.testing.assert_allclose(batch.inputs[..., 0], expected, atol=0.6 / 61)  # a grey is whole
+    colors = pictures[0][5].reshape(EACH, 1024, 3)
+    gray = colors @ [0.299, 0.587, 0.114]
+    expected = (gray / 255 - 122.6 / 255) / (61 / 255)
+    np.testing.assert_allclose(batch.inputs[..., 0], expected, atol=0.6 / 61)  # a gray is whole
     assert batch.labels.tolist() == pictures[1][5].tolist()
     assert (batch.lengths == 1024).all()
 
@@ -110,7 +110,7 @@ def test_the_pickled_version_is_not_opened(cache, tmp_path):
         load("image", data=tmp_path / "cifar-10-batches-py")
 
 
-def test_cifar_has_the_published_sizes_and_the_normalised_pixels_mean_0_and_deviation_1(
+def test_cifar_has_the_published_sizes_and_the_normalized_pixels_mean_0_and_deviation_1(
     real_cache,
 ):
     if not SOURCES.package.folder.is_dir():

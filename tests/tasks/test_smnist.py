@@ -117,5 +117,5 @@ def test_mnist_has_the_published_sizes(real_cache):
     task = load("smnist")
     assert [len(split) for split in task.splits] == [54_000, 6_000, 10_000]
     pixels = task.splits.train.sequences.values
-    assert abs(pixels.mean() / 255 - 0.1307) < 1e-4  # the constants that everyone normalises by
+    assert abs(pixels.mean() / 255 - 0.1307) < 1e-4  # the constants that everyone normalizes by
     assert abs(pixels.std() / 255 - 0.3081) < 1e-4

@@ -37,9 +37,9 @@ def slow_stroke(style, tip):
     """Ink and mask of a line, on their own patch, with SciPy's dilation."""
     side = 2 * style.half + 1
     fine = (side - 1) * style.antialias + 1
-    centre = fine // 2
+    center = fine // 2
     line = Image.new("1", (fine, fine))
-    ends = [centre, centre, centre + tip[1], centre + tip[0]]
+    ends = [center, center, center + tip[1], center + tip[0]]
     ImageDraw.Draw(line).line(ends, 1, int(style.thickness * style.antialias))
     wide = ndimage.binary_dilation(np.array(line), disc(style.margin * style.antialias))
     return [
@@ -119,10 +119,10 @@ def test_there_are_just_two_discs(resolution, level, count):
     # Lines are fainter or too thin to hold such a disc; at 32 pixels a crossing of them may.
     radius = int(geometry(resolution, level).marker_radius - 1)
     for drawing in drawings(resolution, level, count):
-        centres = ndimage.binary_erosion(drawing.image > 235, disc(radius))
-        blobs, number = ndimage.label(centres, np.ones((3, 3)))
+        centers = ndimage.binary_erosion(drawing.image > 235, disc(radius))
+        blobs, number = ndimage.label(centers, np.ones((3, 3)))
         assert number == 2
-        found = np.array(ndimage.center_of_mass(centres, blobs, [1, 2]))
+        found = np.array(ndimage.center_of_mass(centers, blobs, [1, 2]))
         apart = np.linalg.norm(found[:, None] - drawing.markers, axis=-1).min(axis=0)
         assert apart.max() <= 1
 
@@ -179,7 +179,7 @@ def test_no_paddle_overlaps_those_that_took_their_ground_before_it(resolution, l
 
 
 @samples
-def test_picture_spans_all_greys_and_is_mostly_dark(resolution, level, count):
+def test_picture_spans_all_grays_and_is_mostly_dark(resolution, level, count):
     measures = geometry(resolution, level)
     area = measures.paddle_length * measures.thickness
     for drawing in drawings(resolution, level, count):
@@ -247,10 +247,10 @@ def test_a_stroke_lies_where_its_line_does(style):
         theta = math.radians(degrees)
         ink, mask = stroke(style, move(theta, style.length * style.antialias))
         weight = ink / ink.sum()
-        centre = np.array([(rows * weight).sum(), (columns * weight).sum()])
+        center = np.array([(rows * weight).sum(), (columns * weight).sum()])
         middle = style.length / 2 * np.array([math.sin(theta), math.cos(theta)])
         # Half a pixel each way: a line ends on, and is wide, whole pixels of half the size.
-        assert np.abs(centre - middle).max() < 0.6
+        assert np.abs(center - middle).max() < 0.6
         # The mask is all that lies within margin + half the thickness of the line, give or take.
         along = rows * math.sin(theta) + columns * math.cos(theta)
         aside = columns * math.sin(theta) - rows * math.cos(theta)

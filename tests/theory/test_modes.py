@@ -57,7 +57,7 @@ def test_alpha_beyond_0_95_is_refused(alpha):
 
 
 @pytest.mark.parametrize("order", [16, 64, 256])
-def test_legs_is_reached_through_its_neighbours_on_a_circle(order):
+def test_legs_is_reached_through_its_neighbors_on_a_circle(order):
     """x(t) for the input τ^k, k < order, is known: ⟨ξ^k, p_n⟩. It must come out at α = 0."""
     m = theory.modes(0.0, order)
     assert len(m.rates) == 3 * order

@@ -98,12 +98,12 @@ def test_quadrature_uses_four_times_the_order_above_alpha_0_8():
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.6])
-def test_regularised_weight_errs_like_delta_to_the_one_minus_alpha(alpha):
+def test_regularized_weight_errs_like_delta_to_the_one_minus_alpha(alpha):
     exact = theory.published_operator(alpha, 8).A
     deltas = np.array([1e-7, 1e-8])
     errors = [
         np.abs(
-            theory.published_operator(alpha, 8, method="quadrature", regularisation=delta).A - exact
+            theory.published_operator(alpha, 8, method="quadrature", regularization=delta).A - exact
         ).max()
         for delta in deltas
     ]
@@ -112,7 +112,7 @@ def test_regularised_weight_errs_like_delta_to_the_one_minus_alpha(alpha):
 
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-4, 0.1, 3.0])
-def test_regularised_quadrature_equals_adaptive_quadrature(delta):
+def test_regularized_quadrature_equals_adaptive_quadrature(delta):
     alpha, n, k = 0.6, 5, 2
     P = [scipy.special.jacobi(m, -alpha, 0) for m in (n, k)]
     gamma = [np.sqrt((2 * m + 1 - alpha) / (1 - alpha)) for m in (n, k)]
@@ -126,7 +126,7 @@ def test_regularised_quadrature_equals_adaptive_quadrature(delta):
 
     above = integral(lambda eta: (P[0](eta) + (1 + eta) * P[0].deriv()(eta)) * P[1](eta))
     expected = gamma[0] / gamma[1] * above / integral(lambda eta: P[1](eta) ** 2)
-    A = theory.published_operator(alpha, 8, method="quadrature", regularisation=delta).A
+    A = theory.published_operator(alpha, 8, method="quadrature", regularization=delta).A
     assert A[n, k] == pytest.approx(expected, rel=1e-8)
 
 
@@ -210,10 +210,10 @@ def test_published_spectrum_beyond_float64_is_refused():
         ({"order": 5}, "order"),
         ({"method": "magic"}, "method"),
         ({"points": 40}, "points"),
-        ({"regularisation": 1e-3}, "points and regularisation"),
+        ({"regularization": 1e-3}, "points and regularization"),
         ({"method": "quadrature", "points": 4}, "points"),
-        ({"method": "quadrature", "regularisation": -1.0}, "regularisation"),
-        ({"method": "quadrature", "regularisation": float("nan")}, "regularisation"),
+        ({"method": "quadrature", "regularization": -1.0}, "regularization"),
+        ({"method": "quadrature", "regularization": float("nan")}, "regularization"),
     ],
 )
 def test_bad_arguments_are_named(arguments, named):

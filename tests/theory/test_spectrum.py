@@ -16,7 +16,7 @@ KAPPA = {
 def test_condition_of_the_fractional_operator_is_as_derived(order, row):
     for alpha, expected in row.items():
         op = theory.operator(theory.Fractional(alpha), order)
-        assert theory.diagonalise(op).condition == pytest.approx(expected, rel=0.05)
+        assert theory.diagonalize(op).condition == pytest.approx(expected, rel=0.05)
 
 
 # The same section: the published operator, Frobenius norm, from 200 digits.
@@ -39,14 +39,14 @@ def test_condition_of_the_published_operator_is_as_derived(order, row):
 @pytest.mark.parametrize(("alpha", "expected"), [(0.01, 5.1e3), (0.05, 1.2e3), (0.1, 7.2e2)])
 def test_any_alpha_above_zero_cures_legs(alpha, expected):
     op = theory.operator(theory.Fractional(alpha), 64)
-    assert theory.diagonalise(op).condition == pytest.approx(expected, rel=0.05)
+    assert theory.diagonalize(op).condition == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize(("order", "tolerance"), [(8, 1e-12), (64, 4e-12), (256, 1e-10)])
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
 def test_decomposition_reproduces_the_operator(order, tolerance, alpha):
     op = theory.operator(theory.Fractional(alpha), order)
-    spectrum = theory.diagonalise(op)
+    spectrum = theory.diagonalize(op)
     rebuilt = spectrum.V * spectrum.eigenvalues @ spectrum.V_inv
     assert np.abs(rebuilt - op.A).max() <= tolerance * np.abs(op.A).max()
     np.testing.assert_allclose(np.linalg.norm(spectrum.V, axis=0), 1.0, rtol=1e-12)
@@ -55,7 +55,7 @@ def test_decomposition_reproduces_the_operator(order, tolerance, alpha):
 @pytest.mark.parametrize("order", [4, 16, 64, 128])
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5, 0.94])
 def test_exactly_two_eigenvalues_are_real(order, alpha):
-    spectrum = theory.diagonalise(theory.operator(theory.Fractional(alpha), order))
+    spectrum = theory.diagonalize(theory.operator(theory.Fractional(alpha), order))
     assert np.sum(spectrum.eigenvalues.imag == 0) == 2
 
 
@@ -71,10 +71,10 @@ def test_exactly_two_eigenvalues_are_real(order, alpha):
 )
 def test_operators_without_usable_eigenvectors_are_refused_with_the_way_out(op):
     with pytest.raises(theory.IllConditioned, match=r"κ\(V\).*Use operator\(Fractional"):
-        theory.diagonalise(op)
+        theory.diagonalize(op)
 
 
-def test_published_pair_of_order_eight_is_still_diagonalised():
-    spectrum = theory.diagonalise(theory.published_operator(0.5, 8))
+def test_published_pair_of_order_eight_is_still_diagonalized():
+    spectrum = theory.diagonalize(theory.published_operator(0.5, 8))
     np.testing.assert_allclose(spectrum.eigenvalues, np.arange(1, 9), rtol=1e-9)
     assert 1e4 < spectrum.condition < 1e6

@@ -4,7 +4,7 @@ import pathlib
 import pytest
 
 from fractal.tasks.listops import SIZES, generate
-from fractal.train import Config, Data, Model, Optimiser
+from fractal.train import Config, Data, Model, Optimizer
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def tiny(folder, tmp_path_factory, monkeypatch) -> Config:
     return Config(
         data=Data("listops", "mini", str(folder), batch=8),
         model=Model(width=8, depth=1, bidirectional=False, dropout=0.1, options={"order": 2}),
-        optimiser=Optimiser(lr=1e-2, warmup=2),
+        optimizer=Optimizer(lr=1e-2, warmup=2),
         steps=24,
         evaluate_every=8,
         checkpoint_every=6,

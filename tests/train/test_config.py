@@ -4,7 +4,7 @@ import json
 import pytest
 
 from fractal._errors import UserError
-from fractal.train import Config, Data, Model, Optimiser
+from fractal.train import Config, Data, Model, Optimizer
 from fractal.train._config import from_json, shortened
 from fractal.train._models import KINDS
 from fractal.train.presets import TASKS, preset
@@ -33,15 +33,15 @@ def test_s5_has_its_published_recipe():
     assert (config.model.width, config.model.depth, config.data.batch) == (128, 8, 50)
     assert config.model.options["order"] == 16
     assert config.steps == 40 * 96_000 // 50
-    assert (config.optimiser.lr, config.optimiser.ssm_lr) == (3e-3, 1e-3)
+    assert (config.optimizer.lr, config.optimizer.ssm_lr) == (3e-3, 1e-3)
 
 
 def test_a_shortened_run_keeps_its_proportions():
-    config = Config(Data("listops"), optimiser=Optimiser(warmup=100), steps=1000)
+    config = Config(Data("listops"), optimizer=Optimizer(warmup=100), steps=1000)
     short = shortened(config, 50)
-    assert (short.steps, short.optimiser.warmup) == (50, 5)
+    assert (short.steps, short.optimizer.warmup) == (50, 5)
     assert short.evaluate_every == 12
-    assert shortened(config, 1).optimiser.warmup == 0
+    assert shortened(config, 1).optimizer.warmup == 0
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_shortened_run_keeps_its_proportions():
         (lambda: Model(norm="group"), "model.norm must be one of"),
         (lambda: Model(dropout=1.0), "dropout"),
         (lambda: Model(width=0), "positive"),
-        (lambda: Optimiser(lr=0), "positive"),
-        (lambda: Optimiser(ema=1.0), "ema"),
-        (lambda: Optimiser(clip=-1), "negative"),
+        (lambda: Optimizer(lr=0), "positive"),
+        (lambda: Optimizer(ema=1.0), "ema"),
+        (lambda: Optimizer(clip=-1), "negative"),
         (lambda: Config(Data("listops"), steps=0), "steps must be positive"),
         (lambda: Config(Data("listops"), steps=50), "warmup must be less"),
         (lambda: Config(Data("listops"), seed=-1), "seed"),

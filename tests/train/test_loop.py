@@ -104,8 +104,8 @@ def test_a_run_is_reproduced_from_its_json_alone(whole, tiny, tmp_path):
 
 @pytest.mark.slow
 def test_averaged_weights_and_batch_norm_go_on_bit_for_bit_too(batch_normed, tmp_path):
-    optimiser = dataclasses.replace(batch_normed.optimiser, ema=0.9, clip=1.0)
-    config = dataclasses.replace(batch_normed, optimiser=optimiser)
+    optimizer = dataclasses.replace(batch_normed.optimizer, ema=0.9, clip=1.0)
+    config = dataclasses.replace(batch_normed, optimizer=optimizer)
     train(config, tmp_path / "whole")
     shutil.copytree(tmp_path / "whole", tmp_path / "part")
     shutil.rmtree(tmp_path / "part" / "checkpoints" / "last" / "24")
@@ -129,9 +129,9 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(whole, tiny, 
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tiny, tmp_path):
-    optimiser = dataclasses.replace(tiny.optimiser, lr=1e30, warmup=0)
-    with pytest.raises(UserError, match=r"went wrong by step \d+: .*lower --optimiser\.lr"):
-        train(dataclasses.replace(tiny, optimiser=optimiser, checkpoint_every=1), tmp_path / "run")
+    optimizer = dataclasses.replace(tiny.optimizer, lr=1e30, warmup=0)
+    with pytest.raises(UserError, match=r"went wrong by step \d+: .*lower --optimizer\.lr"):
+        train(dataclasses.replace(tiny, optimizer=optimizer, checkpoint_every=1), tmp_path / "run")
     kept = sorted(int(path.name) for path in (tmp_path / "run/checkpoints/last").iterdir())
     assert all(step < 4 for step in kept)
     assert not (tmp_path / "run" / "result.json").exists()

@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from ..nn._discretise import gate_and_rest
+from ..nn._discretize import gate_and_rest
 from ..nn._initial import dt_range
 from ..nn._inputs import check_mask, check_sequence, without_padding
 from ..theory._arguments import check_choice, check_count

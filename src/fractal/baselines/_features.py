@@ -20,11 +20,11 @@ def favor_exponents(
 
 
 def favor(
-    exponents: Float[Array, "*time features"], stabiliser: Float[Array, "*time"]
+    exponents: Float[Array, "*time features"], stabilizer: Float[Array, "*time"]
 ) -> Float[Array, "*time features"]:
     """exp(exponent − c) + ε, whose products are a mean over the features."""
     # c cancels in the ratio, and so does its gradient.
-    lowered = exponents - jax.lax.stop_gradient(stabiliser)[..., None]
+    lowered = exponents - jax.lax.stop_gradient(stabilizer)[..., None]
     return (jnp.exp(lowered) + _FLOOR) / np.sqrt(exponents.shape[-1])
 
 

@@ -170,7 +170,7 @@ def _memories(
 
 @functools.partial(jax.jit, static_argnames=("width", "memories", "read"))
 def _draw(key: PRNGKeyArray, *, width: int, memories: int, read: int) -> tuple[Array, Array, Array]:
-    """Encoders, W_x and W_m, with the variances of the LMU's initialisers."""
+    """Encoders, W_x and W_m, with the variances of the LMU's initializers."""
     keys = jax.random.split(key, 3)
     return (
         jax.random.normal(keys[0], (memories, width)) / np.sqrt(width),

@@ -1,6 +1,6 @@
 """Parameters that the state-space baselines share: complex numbers as pairs, and how they start.
 
-Complex parameters are stored as real arrays with a last axis of two, so that every optimiser and
+Complex parameters are stored as real arrays with a last axis of two, so that every optimizer and
 `jax.grad` treat them as what they are: two real numbers.
 """
 

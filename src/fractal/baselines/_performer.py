@@ -32,7 +32,7 @@ class Performer(eqx.Module):
     """φ(q)·Σ φ(k) v / φ(q)·Σ φ(k): attention whose weights are products of positive features.
 
     - `"favor"`, FAVOR+: φ(x) = (exp(W x − |x|²/2 − c) + ε)/√m of x/d^¼, with orthogonal rows W,
-      whose products estimate exp(q·k/√d) without bias. The stabiliser c, the largest exponent of
+      whose products estimate exp(q·k/√d) without bias. The stabilizer c, the largest exponent of
       a query or of all keys (so far, if causal), cancels.
     - `"relu"`: φ(x) = max(x, 0) + ε, without W.
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from ..nn._discretise import DISCRETISATIONS, gate_and_rest
+from ..nn._discretize import DISCRETIZATIONS, gate_and_rest
 from ..nn._initial import dt_range
 from ..theory._arguments import check_choice, check_count, check_order
 from ._convolution import check_causal, check_rescale
@@ -41,7 +41,7 @@ class S4D(eqx.Module):
     C: Float[Array, "scans width modes 2"]
     D: Float[Array, " width"]
     log_dt: Float[Array, " width"]
-    discretisation: str = eqx.field(static=True)
+    discretization: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
 
     def __init__(
@@ -49,7 +49,7 @@ class S4D(eqx.Module):
         width: SupportsIndex,
         order: SupportsIndex = 64,
         init: str = "legs",
-        discretisation: str = "zoh",
+        discretization: str = "zoh",
         bidirectional: bool = False,
         copies: SupportsIndex = 1,
         dt_min: float = 1e-3,
@@ -64,7 +64,7 @@ class S4D(eqx.Module):
         - `order`: N, size of each channel's real state; N/2 complex modes are kept.
         - `init`: `"legs"`, LegS's normal form; `"lin"`, frequencies πn; `"inv"`,
           (N/π)(N/(2n+1) − 1).
-        - `discretisation`: `"zoh"` or `"bilinear"`.
+        - `discretization`: `"zoh"` or `"bilinear"`.
         - `bidirectional`: a second kernel, of its own C, for what comes after.
         - `copies`: how many sets of A and B the channels share, from 1 to `width`, a divisor of it.
         - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform, one for each channel.
@@ -73,7 +73,7 @@ class S4D(eqx.Module):
         modes = check_order(order) // 2
         copies = check_copies(copies, width)
         check_choice("init", init, INITS)
-        check_choice("discretisation", discretisation, DISCRETISATIONS)
+        check_choice("discretization", discretization, DISCRETIZATIONS)
         frequency, B = _start(init, modes)
         self.log_decay = jnp.full((copies, modes), np.log(0.5))
         self.frequency = jnp.tile(jnp.asarray(frequency), (copies, 1))
@@ -81,7 +81,7 @@ class S4D(eqx.Module):
         ends = dt_range("uniform", dt_min, dt_max, None)
         scans = 2 if bidirectional else 1
         self.C, self.D, self.log_dt = draw(key, width=width, modes=modes, scans=scans, ends=ends)
-        self.discretisation, self.bidirectional = discretisation, bidirectional
+        self.discretization, self.bidirectional = discretization, bidirectional
 
     @jax.jit
     def __call__(
@@ -122,10 +122,10 @@ class S4D(eqx.Module):
         )
         step = jnp.exp(self.log_dt)[:, None]
         factor = check_rescale(dt, self.D.dtype)
-        _, rest = gate_and_rest(self.discretisation, (decay * step, -frequency * step), factor)
+        _, rest = gate_and_rest(self.discretization, (decay * step, -frequency * step), factor)
         b = B * jax.lax.complex(*rest) / jax.lax.complex(decay, -frequency)
         x = -decay * step * factor, frequency * step * factor
-        w = jax.lax.complex(*(x if self.discretisation == "zoh" else _log_bilinear(*x)))
+        w = jax.lax.complex(*(x if self.discretization == "zoh" else _log_bilinear(*x)))
         return Diagonal(w, b, 2 * from_pairs(self.C), self.D)
 
 

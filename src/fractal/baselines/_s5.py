@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from ..nn._chunked import states
-from ..nn._discretise import DISCRETISATIONS, gate_and_rest
+from ..nn._discretize import DISCRETIZATIONS, gate_and_rest
 from ..nn._initial import dt_range
 from ..nn._inputs import (
     check_durations,
@@ -51,7 +51,7 @@ class S5(eqx.Module):
     C: Float[Array, "width read 2"]
     D: Float[Array, " width"]
     log_step: Float[Array, "modes 1"]
-    discretisation: str = eqx.field(static=True)
+    discretization: str = eqx.field(static=True)
     clip_eigs: bool = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
 
@@ -61,7 +61,7 @@ class S5(eqx.Module):
         order: SupportsIndex = 128,
         blocks: SupportsIndex = 8,
         C_init: str = "lecun",
-        discretisation: str = "zoh",
+        discretization: str = "zoh",
         bidirectional: bool = False,
         clip_eigs: bool = False,
         dt_min: float = 1e-3,
@@ -77,7 +77,7 @@ class S5(eqx.Module):
         - `blocks`: J, how many times LegS of order/blocks is repeated.
         - `C_init`: `"lecun"`, `"trunc"` or `"complex_normal"`. As published, the entries of C have
           variance 1/(order·width), 1/order and 1/2; the first two are turned by V.
-        - `discretisation`: `"zoh"` or `"bilinear"`.
+        - `discretization`: `"zoh"` or `"bilinear"`.
         - `bidirectional`: read from a second scan, backwards in time, of the same Λ and B; C then
           holds C₁ and C₂ side by side.
         - `clip_eigs`: keep real parts of eigenvalues at or below −10⁻⁴.
@@ -89,7 +89,7 @@ class S5(eqx.Module):
         if order % (2 * blocks):
             raise ValueError(f"order must be a multiple of 2·blocks = {2 * blocks}, got {order}")
         check_choice("C_init", C_init, READOUTS)
-        check_choice("discretisation", discretisation, DISCRETISATIONS)
+        check_choice("discretization", discretization, DISCRETIZATIONS)
         legs = normal_legs(order // blocks)
         eigenvalues = np.tile(legs.eigenvalues, blocks)
         self.Lambda_re, self.Lambda_im = jnp.real(eigenvalues), jnp.imag(eigenvalues)
@@ -102,7 +102,7 @@ class S5(eqx.Module):
             scans=2 if bidirectional else 1,
             dt_ends=dt_range("uniform", dt_min, dt_max, None),
         )
-        self.discretisation, self.clip_eigs = discretisation, clip_eigs
+        self.discretization, self.clip_eigs = discretization, clip_eigs
         self.bidirectional = bidirectional
 
     @jax.jit
@@ -150,7 +150,7 @@ class S5(eqx.Module):
         elapsed = check_durations(dt, 1, self.D.dtype).reshape(())
         signal = u.astype(self.D.dtype)
         w, B = self._modes()
-        gate, rest = gate_and_rest(self.discretisation, w, elapsed)
+        gate, rest = gate_and_rest(self.discretization, w, elapsed)
         x = jax.lax.complex(*gate) * state + jax.lax.complex(*rest) * (B @ signal)
         y = self._readouts()[0] @ to_halves(x) + self.D * signal
         return y.astype(u.dtype), x
@@ -160,10 +160,10 @@ class S5(eqx.Module):
         return jnp.zeros_like(self.Lambda_re) + 0j
 
     def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
-        return states(reverse, self.discretisation, self._modes(), elapsed, signal, start)
+        return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
 
     def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
-        """−ΛΔ in parts, and −B/Λ: both discretisations then read B̄ = (1 − Λ̄)(−B/Λ)."""
+        """−ΛΔ in parts, and −B/Λ: both discretizations then read B̄ = (1 − Λ̄)(−B/Λ)."""
         real = jnp.minimum(self.Lambda_re, _LARGEST_REAL) if self.clip_eigs else self.Lambda_re
         step = jnp.exp(self.log_step[:, 0])
         B = from_pairs(self.B) / -jax.lax.complex(real, self.Lambda_im)[:, None]
@@ -190,7 +190,7 @@ def _draw(
     keys = jax.random.split(key, 4)
     V = jax.scipy.linalg.block_diag(*[V] * blocks)
     order, modes = V.shape
-    # The published code hands (order, width) to an initialiser whose fan-in is the first axis,
+    # The published code hands (order, width) to an initializer whose fan-in is the first axis,
     # and for "lecun" (width, order, 2) to one whose fan-in is the product of the first two.
     B = to_pairs(V.conj().T @ lecun_normal(keys[0], (order, width), fan_in=order))
     if C_init == "complex_normal":

@@ -23,7 +23,7 @@ _CORES = os.cpu_count() or 1
 class Train:
     """Train a model on a task; go on where a run stopped.
 
-    Every setting can be given, e.g. --model.width 128 --optimiser.lr 1e-3 --data.batch 32
+    Every setting can be given, e.g. --model.width 128 --optimizer.lr 1e-3 --data.batch 32
     --model.options.clock scale-invariant; --show prints them all.
 
     Example: fractal train listops --model s5 --steps 500 --model.depth 3

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Complex, Float
 
-from ._discretise import bilinear_slope, finite, gate_and_rest
+from ._discretize import bilinear_slope, finite, gate_and_rest
 from ._implicit import differentiable, linear, multiply, previous
 from ._parts import Parts, join, minus, plus, split, times, to_halves
 
@@ -102,7 +102,7 @@ def states(
 
     **Arguments:**
 
-    - `method`: the discretisation.
+    - `method`: the discretization.
     - `modes`: decay and turn of each while one unit of time passes, and where its input leads it if
       it is held for ever.
     - `elapsed`: the time that passes in each step, or the one time that passes in all.
@@ -129,7 +129,7 @@ def average(
 
     **Arguments:**
 
-    - `method`: the discretisation.
+    - `method`: the discretization.
     - `w`: decay and turn of each mode while one unit of time passes.
     - `elapsed`: the time that passes in each step. After an infinite time all is forgotten.
     """

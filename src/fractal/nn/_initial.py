@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from ..theory._arguments import check_count, check_positive
-from ._discretise import gate_and_rest
+from ._discretize import gate_and_rest
 from ._parts import to_halves
 
 
@@ -49,7 +49,7 @@ class Drawn(NamedTuple):
 
 
 @functools.partial(
-    jax.jit, static_argnames=("sizes", "width", "shared", "scans", "uniform", "discretisation")
+    jax.jit, static_argnames=("sizes", "width", "shared", "scans", "uniform", "discretization")
 )
 def draw(
     key: PRNGKeyArray,
@@ -62,7 +62,7 @@ def draw(
     shared: bool,
     scans: int,
     uniform: bool,
-    discretisation: str,
+    discretization: str,
 ) -> Drawn:
     """Draw a layer; compiled once for all layers of a shape.
 
@@ -86,7 +86,7 @@ def draw(
     if uniform:
         dt = jnp.exp(repeated(log_dt, sizes))
         one = jnp.ones((), dt.dtype)
-        _, rest = gate_and_rest(discretisation, (rates.real * dt, rates.imag * dt), one)
+        _, rest = gate_and_rest(discretization, (rates.real * dt, rates.imag * dt), one)
         size = rest[0] ** 2 + rest[1] ** 2
         power *= size / (2 * rest[0] - size)  # 1 − |g|², from 1 − g
     block = np.repeat(np.arange(len(sizes)), sizes)

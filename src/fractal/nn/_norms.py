@@ -1,4 +1,4 @@
-"""Normalisation of a sequence's channels: over the channels of a step, or over batch and time."""
+"""Normalization of a sequence's channels: over the channels of a step, or over batch and time."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Statistics(NamedTuple):
 
 
 class LayerNorm(eqx.Module):
-    """Each step is normalised over its channels."""
+    """Each step is normalized over its channels."""
 
     weight: Float[Array, " width"]
     bias: Float[Array, " width"]
@@ -28,15 +28,15 @@ class LayerNorm(eqx.Module):
         self.weight, self.bias = jnp.ones(width), jnp.zeros(width)
 
     def __call__(self, x: Float[Array, "*time width"]) -> Float[Array, "*time width"]:
-        """The normalised sequence, or step."""
+        """The normalized sequence, or step."""
         wide = x.astype(self.weight.dtype)
-        centred = wide - wide.mean(axis=-1, keepdims=True)
-        variance = jnp.mean(centred**2, axis=-1, keepdims=True)
-        return _affine(self, centred * lax.rsqrt(variance + _EPSILON)).astype(x.dtype)
+        centered = wide - wide.mean(axis=-1, keepdims=True)
+        variance = jnp.mean(centered**2, axis=-1, keepdims=True)
+        return _affine(self, centered * lax.rsqrt(variance + _EPSILON)).astype(x.dtype)
 
 
 class BatchNorm(eqx.Module):
-    """Each channel is normalised over batch and time; padding does not count.
+    """Each channel is normalized over batch and time; padding does not count.
 
     In training, by the batch at hand, which must be vmapped with `axis_name="batch"`; else by
     running averages, which training updates (`SequenceModel.with_statistics`).
@@ -53,8 +53,8 @@ class BatchNorm(eqx.Module):
         self.momentum = momentum
 
     def __call__(self, x: Float[Array, "*time width"]) -> Float[Array, "*time width"]:
-        """The sequence, or step, normalised by the running averages."""
-        return self._normalised(x, lax.stop_gradient(self.running))
+        """The sequence, or step, normalized by the running averages."""
+        return self._normalized(x, lax.stop_gradient(self.running))
 
     def training(
         self,
@@ -62,7 +62,7 @@ class BatchNorm(eqx.Module):
         mask: Bool[Array, " time"] | None,
         axes: tuple[str, ...] = (BATCH_AXIS,),
     ) -> tuple[Float[Array, "time width"], Statistics]:
-        """The sequence normalised by its batch, and the running averages that follow from it."""
+        """The sequence normalized by its batch, and the running averages that follow from it."""
         wide = x.astype(self.weight.dtype)
         counted = jnp.ones((len(x), 1), bool) if mask is None else mask[:, None]
         count = jnp.maximum(lax.psum(counted.sum(), axes), 1)
@@ -75,9 +75,9 @@ class BatchNorm(eqx.Module):
                 for old, new in zip(lax.stop_gradient(self.running), now, strict=True)
             )
         )
-        return self._normalised(x, Statistics(mean, variance)), running
+        return self._normalized(x, Statistics(mean, variance)), running
 
-    def _normalised(self, x: Array, by: Statistics) -> Array:
+    def _normalized(self, x: Array, by: Statistics) -> Array:
         scaled = (x.astype(self.weight.dtype) - by.mean) * lax.rsqrt(by.variance + _EPSILON)
         return _affine(self, scaled).astype(x.dtype)
 

@@ -1,4 +1,4 @@
-"""Spectral initialisation: rates and gains of one block's modes, from its operator (Phase 1 → 2).
+"""Spectral initialization: rates and gains of one block's modes, from its operator (Phase 1 → 2).
 
 A block of order N holds dz/ds = −λ z + b u for each eigenvalue λ of its operator. Of a conjugate
 pair one mode is stored. Its phase is the read-out's to choose, so a gain is |b|.

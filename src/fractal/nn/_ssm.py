@@ -13,7 +13,7 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 from ..theory._arguments import check_choice, check_count, check_order
 from ._chunked import states
 from ._clock import CLOCKS, reversed_ticks, ticks
-from ._discretise import DISCRETISATIONS, gate_and_rest
+from ._discretize import DISCRETIZATIONS, gate_and_rest
 from ._filter_bank import FreeBank, LearnedAlphaBank, learnable
 from ._initial import draw, dt_range, repeated
 from ._inputs import (
@@ -44,7 +44,7 @@ class State(NamedTuple):
 class FractalSSM(eqx.Module):
     """A layer that keeps its input in power-law memories, one block for each α.
 
-    Each block diagonalises the memory of (t − x)^(−α) and runs it as z_k = g_k z_{k−1} + b_k; the
+    Each block diagonalizes the memory of (t − x)^(−α) and runs it as z_k = g_k z_{k−1} + b_k; the
     output is read from the modes of all blocks, plus D u. Written for one sequence: `jax.vmap` it
     over a batch. It compiles itself, so that it is quick outside of `jax.jit` too.
 
@@ -65,7 +65,7 @@ class FractalSSM(eqx.Module):
     D: Float[Array, " width"]
     sizes: tuple[int, ...] = eqx.field(static=True)
     clock: str = eqx.field(static=True)
-    discretisation: str = eqx.field(static=True)
+    discretization: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
 
     def __init__(
@@ -77,7 +77,7 @@ class FractalSSM(eqx.Module):
         clock: str = "uniform",
         bidirectional: bool = False,
         learn_alpha: bool = False,
-        discretisation: str = "zoh",
+        discretization: str = "zoh",
         dt_min: float | None = None,
         dt_max: float | None = None,
         length: SupportsIndex | None = None,
@@ -99,7 +99,7 @@ class FractalSSM(eqx.Module):
         - `bidirectional`: read from a second scan, backwards in time, too.
         - `learn_alpha`: tie all eigenvalues and gains of a block to one learned α; it starts at
           the given one and stays in [0.01, 0.94].
-        - `discretisation`: `"zoh"` (exact for held samples) or `"bilinear"`.
+        - `discretization`: `"zoh"` (exact for held samples) or `"bilinear"`.
         - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform: one for each mode, or
           for each block where `init="fractional"`. Default [0.001, 0.1], with `length`
           [2/length, 0.5]; for the scale-invariant clock [0.3, 3], with `length` [0.3, length/2].
@@ -111,7 +111,7 @@ class FractalSSM(eqx.Module):
         if not alphas:
             raise ValueError("alphas must hold at least one value")
         check_choice("clock", clock, CLOCKS)
-        check_choice("discretisation", discretisation, DISCRETISATIONS)
+        check_choice("discretization", discretization, DISCRETIZATIONS)
         low, high = dt_range(clock, dt_min, dt_max, length)
 
         blocks = [spectrum(init, alpha, order, imaginary) for alpha in alphas]
@@ -121,7 +121,7 @@ class FractalSSM(eqx.Module):
         else:
             self.bank = FreeBank(blocks)
         self.sizes = tuple(len(block.rates) for block in blocks)
-        self.clock, self.discretisation = clock, discretisation
+        self.clock, self.discretization = clock, discretization
         self.bidirectional = bidirectional
 
         rates = jnp.asarray(np.concatenate([block.rates for block in blocks]))
@@ -136,7 +136,7 @@ class FractalSSM(eqx.Module):
             shared=init == "fractional",  # so that a block's state stays a projection
             scans=2 if bidirectional else 1,
             uniform=clock == "uniform",
-            discretisation=discretisation,
+            discretization=discretization,
         )
         # The gains of a learned α follow it.
         self.B = B if learn_alpha else B * jnp.tile(gains, 2)[:, None]
@@ -195,7 +195,7 @@ class FractalSSM(eqx.Module):
         signal = u.astype(self.D.dtype)
         elapsed = ticks(self.clock, 1, state.time, dt, None).reshape(())
         w, B = self._modes()
-        gate, rest = gate_and_rest(self.discretisation, w, elapsed)
+        gate, rest = gate_and_rest(self.discretization, w, elapsed)
         z = jax.lax.complex(*gate) * state.modes + jax.lax.complex(*rest) * (B @ signal)
         y = self.C @ to_halves(z) + self.D * signal
         return y.astype(u.dtype), State(z, state.time + dt)
@@ -206,7 +206,7 @@ class FractalSSM(eqx.Module):
         return State(zero + 0j, jnp.zeros((), self.D.dtype))
 
     def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
-        return states(reverse, self.discretisation, self._modes(), elapsed, signal, start)
+        return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
 
     def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
         """Decay and turn of each mode in one time step Δ, and B/λ."""

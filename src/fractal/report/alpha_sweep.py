@@ -73,7 +73,7 @@ def _eigenvalues(alpha: float) -> np.ndarray:
     if alpha == 0:
         return theory.published_spectrum(0.0, ORDER).eigenvalues
     op = theory.operator(theory.Fractional(alpha), ORDER)
-    return theory.diagonalise(op).eigenvalues
+    return theory.diagonalize(op).eigenvalues
 
 
 def _pairs(values: np.ndarray) -> list[Any]:

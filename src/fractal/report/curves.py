@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from .figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, finish
 
-_COLOURS = (VERMILION, BLUE, GREEN, SKY, ORANGE, PURPLE, BLACK, GREY)
+_COLORS = (VERMILION, BLUE, GREEN, SKY, ORANGE, PURPLE, BLACK, GREY)
 
 
 def draw_curves(
@@ -19,11 +19,11 @@ def draw_curves(
     """Training loss against the step: the mean over the seeds, and their range as a band."""
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
-    for (name, runs), colour in zip(curves.items(), _COLOURS, strict=False):
+    for (name, runs), color in zip(curves.items(), _COLORS, strict=False):
         steps, losses = runs[0][0], np.array([loss for _, loss in runs])
-        axes.plot(steps, losses.mean(axis=0), color=colour, label=name)
+        axes.plot(steps, losses.mean(axis=0), color=color, label=name)
         low, high = losses.min(axis=0), losses.max(axis=0)
-        axes.fill_between(steps, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.fill_between(steps, low, high, color=color, alpha=0.2, linewidth=0)
     finish(axes, title, "step", "training loss")
     axes.legend(frameon=False)
     figure.savefig(path, dpi=150)

@@ -95,7 +95,7 @@ def recall(lines: Sequence[Line]) -> list[Table]:
 
 
 def chosen_ranges(lines: Sequence[Line]) -> list[tuple[Line, list[Line], int]]:
-    """For each task and initialisation: a line of the best range of Δ, all its seeds, ranges tried.
+    """For each task and initialization: a line of the best range of Δ, all its seeds, ranges tried.
 
     The best range is the one with the highest validation accuracy of its first seed, with which all
     ranges were tried; of equal ones that with the longest Δ.
@@ -121,8 +121,8 @@ def _or_none(x: float) -> float | None:
     return None if math.isnan(x) else x
 
 
-def initialisation(lines: Sequence[Line]) -> Table:
-    """How each initialisation trains, with its own best range of Δ."""
+def initialization(lines: Sequence[Line]) -> Table:
+    """How each initialization trains, with its own best range of Δ."""
     rows = [
         (
             line["task"],
@@ -137,13 +137,13 @@ def initialisation(lines: Sequence[Line]) -> Table:
         for line, seeds, ranges in chosen_ranges(lines)
     ]
     header = (
-        "task", "initialisation", "Δ", "ranges tried", "parameters", "steps", "seeds", *_TRAINED,
+        "task", "initialization", "Δ", "ranges tried", "parameters", "steps", "seeds", *_TRAINED,
     )  # fmt: skip
     return Table(
-        "How initialisations train",
+        "How initializations train",
         header,
         rows,
-        command("initialisation"),
+        command("initialization"),
         "Each with the range of Δ that had the best validation accuracy with the first seed. "
         + _TENTHS,
         _TRAINED,

@@ -15,7 +15,7 @@ from .._memory import OnlineMemory
 from .paper_tables import PRINTED_CONDITION
 from .recall import brownian, error_by_age, sample_ages
 
-# Okabe and Ito's palette: distinct under every common form of colour blindness.
+# Okabe and Ito's palette: distinct under every common form of color blindness.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
 
@@ -72,16 +72,16 @@ def measures() -> Figure:
     t = 10.0
     x = t - np.concatenate([np.geomspace(1e-3, 1, 400), np.linspace(1.0001, t, 1200)])
     x = np.sort(x)
-    for measure, label, colour, style in (
+    for measure, label, color, style in (
         (theory.Fractional(0.5), "fractional, α = 0.5", VERMILION, "-"),
         (theory.LegS(), "LegS", BLACK, "--"),
         (theory.LagT(), "LagT, timescale 1", BLUE, "-."),
         (theory.LegT(window=2.0), "LegT, window 2", GREEN, ":"),
     ):
         density = np.asarray(measure.density(t, x))
-        left.plot(x, np.where(density > 0, density, np.nan), style, color=colour, label=label)
-    for alpha, colour in zip((0.0, 0.25, 0.5, 0.75, 0.9), _ladder(5), strict=True):
-        right.plot(x, theory.Fractional(alpha).density(t, x), color=colour, label=f"α = {alpha}")
+        left.plot(x, np.where(density > 0, density, np.nan), style, color=color, label=label)
+    for alpha, color in zip((0.0, 0.25, 0.5, 0.75, 0.9), _ladder(5), strict=True):
+        right.plot(x, theory.Fractional(alpha).density(t, x), color=color, label=f"α = {alpha}")
     for axes, title in ((left, "(a) four measures"), (right, "(b) the singularity index")):
         axes.set_yscale("log")
         axes.set_ylim(2e-4, 20)
@@ -120,9 +120,9 @@ def spectrum() -> Figure:
     axes.plot(
         np.arange(1, order + 1), np.zeros(order), "|", color=BLACK, label="published, any α: 1 … N"
     )
-    for alpha, colour, marker in ((0.1, SKY, "o"), (0.5, GREEN, "s"), (0.9, VERMILION, "^")):
-        found = theory.diagonalise(theory.operator(theory.Fractional(alpha), order)).eigenvalues
-        axes.plot(np.real(found), np.imag(found), marker, color=colour, markersize=3.5,
+    for alpha, color, marker in ((0.1, SKY, "o"), (0.5, GREEN, "s"), (0.9, VERMILION, "^")):
+        found = theory.diagonalize(theory.operator(theory.Fractional(alpha), order)).eigenvalues
+        axes.plot(np.real(found), np.imag(found), marker, color=color, markersize=3.5,
                   label=f"fractional, α = {alpha}")  # fmt: skip
     axes.axvline(0.5, color=GREY, linestyle="--", linewidth=1)
     axes.annotate(
@@ -141,16 +141,16 @@ def conditioning() -> Figure:
     figure, ((axes,),) = _figure(1, 1, 6.0, 4.2)
     orders = np.array([4, 8, 16, 32, 64])
     wide = np.array([4, 8, 16, 32, 64, 128, 256])
-    for alpha, colour in ((0.2, BLUE), (0.6, GREEN), (0.9, VERMILION)):
+    for alpha, color in ((0.2, BLUE), (0.6, GREEN), (0.9, VERMILION)):
         exact = [theory.published_spectrum(alpha, n).condition for n in orders]
         printed = [row[alpha] for row in PRINTED_CONDITION.values()]
         ours = [
-            theory.diagonalise(theory.operator(theory.Fractional(alpha), n)).condition for n in wide
+            theory.diagonalize(theory.operator(theory.Fractional(alpha), n)).condition for n in wide
         ]
-        axes.plot(orders, exact, "--", color=colour, label=f"published, exact, α = {alpha}")
-        axes.plot(list(PRINTED_CONDITION), printed, "x", color=colour,
+        axes.plot(orders, exact, "--", color=color, label=f"published, exact, α = {alpha}")
+        axes.plot(list(PRINTED_CONDITION), printed, "x", color=color,
                   label=f"published, as printed, α = {alpha}")  # fmt: skip
-        axes.plot(wide, ours, "-o", color=colour, markersize=3, label=f"fractional, α = {alpha}")
+        axes.plot(wide, ours, "-o", color=color, markersize=3, label=f"fractional, α = {alpha}")
     axes.axhline(1e16, color=GREY, linewidth=1)
     axes.annotate("float64 has no digits left", (70, 3e16), fontsize=8, color=GREY)
     axes.set_xscale("log", base=2)
@@ -166,11 +166,11 @@ def recall_by_age(paths: int = 16, length: int = 50_000, order: int = 64) -> Fig
     u = brownian(length, paths)
     edges = np.geomspace(1 / length, 1, 24)
     bands = tuple(itertools.pairwise(edges))
-    centres = np.sqrt(edges[:-1] * edges[1:])
+    centers = np.sqrt(edges[:-1] * edges[1:])
     figure, ((axes,),) = _figure(1, 1, 6.4, 4.2)
-    for name, recalled, colour, style in _recalled(u, order):
+    for name, recalled, color, style in _recalled(u, order):
         rms = np.sqrt(np.mean(error_by_age(recalled - u, bands) ** 2, axis=1))
-        axes.plot(centres, rms, linestyle=style, color=colour, label=name)
+        axes.plot(centers, rms, linestyle=style, color=color, label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(1.5e-3, 30)
@@ -185,15 +185,15 @@ def recall_by_age(paths: int = 16, length: int = 50_000, order: int = 64) -> Fig
 
 
 def _recalled(u: Float[np.ndarray, "time paths"], order: int):
-    """Name, recalled signal, colour and line style of each memory."""
+    """Name, recalled signal, color and line style of each memory."""
     ages, paths = sample_ages(len(u)), u.shape[1]
     legs = OnlineMemory(0.0, order, channels=paths).push(u)
-    for measure, name, colour, style in (
+    for measure, name, color, style in (
         (theory.LagT(timescale=0.1), "LagT, timescale 0.1", BLUE, "-."),
         (theory.LegT(window=0.1), "LegT, window 0.1", GREEN, ":"),
     ):
         x = theory.project(measure, u, order)
-        yield name, theory.recall(measure, x, ages), colour, style
+        yield name, theory.recall(measure, x, ages), color, style
     # The published system at α holds M times the LegS state; the paper reads it under μ_α.
     state = legs.coefficients @ theory.to_legs(0.9, order).T
     yield (
@@ -203,9 +203,9 @@ def _recalled(u: Float[np.ndarray, "time paths"], order: int):
         (0, (1, 1)),
     )
     yield "LegS", legs.recall(ages), BLACK, "--"
-    for alpha, colour in ((0.5, ORANGE), (0.9, VERMILION)):
+    for alpha, color in ((0.5, ORANGE), (0.9, VERMILION)):
         memory = OnlineMemory(alpha, order, channels=paths).push(u)
-        yield f"fractional, α = {alpha}", memory.recall(ages), colour, "-"
+        yield f"fractional, α = {alpha}", memory.recall(ages), color, "-"
 
 
 def reconstruction(
@@ -232,10 +232,10 @@ def reconstruction(
             middle = (starts + np.append(starts[1:], length)) // 2
             lowest, highest = (f.reduceat(signal, starts) for f in (np.minimum, np.maximum))
             axes.fill_between(x[middle], lowest, highest, color="0.75", linewidth=1, label="signal")
-            for (memory, values), colour, style in zip(
+            for (memory, values), color, style in zip(
                 recalled.items(), (VERMILION, BLACK), ("-", "--"), strict=False
             ):
-                axes.plot(x[middle], values[middle, channel], style, color=colour, linewidth=1,
+                axes.plot(x[middle], values[middle, channel], style, color=color, linewidth=1,
                           label=memory)  # fmt: skip
             finish(axes, name, label, "value")
         grid[channel, 1].set_xscale("log")
@@ -247,4 +247,4 @@ def reconstruction(
 def _ladder(count: int) -> list[tuple[float, ...]]:
     from matplotlib import colormaps
 
-    return [tuple(colour) for colour in colormaps["cividis"](np.linspace(0, 0.9, count))]
+    return [tuple(color) for color in colormaps["cividis"](np.linspace(0, 0.9, count))]

@@ -83,7 +83,7 @@ def well_conditioned() -> Claim:
     worst_condition = worst_error = 0.0
     for alpha in (0.2, 0.4, 0.6, 0.8, 0.9):
         op = theory.operator(theory.Fractional(alpha), 64)
-        spectrum = theory.diagonalise(op)
+        spectrum = theory.diagonalize(op)
         rebuilt = (spectrum.V * spectrum.eigenvalues) @ spectrum.V_inv
         worst_error = max(worst_error, np.abs(rebuilt - op.A).max() / np.abs(op.A).max())
         worst_condition = max(worst_condition, spectrum.condition)

@@ -1,4 +1,4 @@
-"""What the paper states in its text, measured: measure, matrices, spectrum, discretisation.
+"""What the paper states in its text, measured: measure, matrices, spectrum, discretization.
 
 Each function is one claim. Sources: §, App. and Table are the paper's.
 """
@@ -30,7 +30,7 @@ def claims() -> list[Claim]:
         diagonal_by_quadrature(),
         monotone(),
         eigenvalues(),
-        regularised_weight(),
+        regularized_weight(),
         recent_share(),
     ]
 
@@ -153,7 +153,7 @@ def interpolation() -> Claim:
 def _zoh_rest_state(sign: float) -> float:
     """Rest state of x ← Ā x + B̄ u at u = 1, relative to that of the continuous system."""
     op, step = theory.operator(theory.Fractional(0.5), 8), 0.1
-    spectrum = theory.diagonalise(op)
+    spectrum = theory.diagonalize(op)
     A_bar = np.real((spectrum.V * np.exp(-step * spectrum.eigenvalues)) @ spectrum.V_inv)
     B_bar = sign * np.linalg.solve(op.A, (A_bar - np.eye(8)) @ op.B)
     rest, exact = np.linalg.solve(np.eye(8) - A_bar, B_bar), np.linalg.solve(op.A, op.B)
@@ -172,7 +172,7 @@ def zoh() -> list[Claim]:
             of_paper(
                 source,
                 f"ZOH: {formula}",
-                "discretises dx/dt = −Ax + Bu",
+                "discretizes dx/dt = −Ax + Bu",
                 f"rests at {ratio:+.3f} times the right state",
                 ratio,
                 abs(ratio - 1) < 1e-9,
@@ -190,7 +190,7 @@ def direct_eigendecomposition() -> Claim:
     gain = np.abs(exact.V_inv @ theory.published_operator(0.5, 64).B).max()
     return of_paper(
         "§4.2",
-        "direct eigendecomposition of A(α) gives a robust initialisation",
+        "direct eigendecomposition of A(α) gives a robust initialization",
         "robust",
         f"V Λ V⁻¹ misses A by {error:.0e} at N = 32; V⁻¹B, for unit "
         f"eigenvectors, reaches {gain:.0e} at N = 64 (float32 "
@@ -314,19 +314,19 @@ def eigenvalues() -> Claim:
     )
 
 
-def regularised_weight() -> Claim:
+def regularized_weight() -> Claim:
     """Error of the weight (1−η+δ)^(−α) against δ."""
     alpha, exact = 0.6, theory.published_operator(0.6, 8).A
     errors = [
         np.abs(
-            theory.published_operator(alpha, 8, method="quadrature", regularisation=delta).A - exact
+            theory.published_operator(alpha, 8, method="quadrature", regularization=delta).A - exact
         ).max()
         for delta in (1e-5, 1e-6)
     ]
     slope = np.log10(errors[0] / errors[1])
     return of_paper(
         "App. G.4",
-        "the regularised weight errs by O(δ^(1−α))",
+        "the regularized weight errs by O(δ^(1−α))",
         "exponent 0.4 at α = 0.6",
         f"exponent {slope:.2f}; the error itself is {errors[1]:.2f} at δ = 1e-6 (N = 8)",
         slope,

@@ -146,7 +146,7 @@ def condition_table(conditions: Sequence[Conditions]) -> Table:
 
 
 def _fractional_condition(alpha: float, order: int) -> float:
-    return theory.diagonalise(theory.operator(theory.Fractional(alpha), order)).condition
+    return theory.diagonalize(theory.operator(theory.Fractional(alpha), order)).condition
 
 
 def conditioning() -> Claim:

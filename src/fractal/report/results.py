@@ -71,7 +71,7 @@ EXPERIMENTS: dict[str, Mapping[str, Kind]] = {
         "ages": numbers,
         "error": numbers,
     },
-    "initialisation": {
+    "initialization": {
         "task": text,
         "init": text,
         "dt_min": number,
@@ -157,5 +157,5 @@ def _checked(raw: bytes, name: str) -> Line:
         except ValueError as error:
             raise ValueError(f"{field!r} {error}") from None
     if name == "recall" and not 1 <= len(found["error"]) == len(found["ages"]) - 1:
-        raise ValueError("'error' must have an entry for each two neighbours of 'ages'")
+        raise ValueError("'error' must have an entry for each two neighbors of 'ages'")
     return found

@@ -1,4 +1,4 @@
-"""Pictures as arrays of grey levels."""
+"""Pictures as arrays of gray levels."""
 
 import io
 import pathlib
@@ -34,8 +34,8 @@ def read_image(path: pathlib.Path, width: int, height: int | None = None) -> Ima
         ) from None
 
 
-def grey(image: Image.Image | UInt8[np.ndarray, "*shape 3"]) -> UInt8[np.ndarray, "*shape"]:
-    """Pillow's grey, (299 R + 587 G + 114 B)/1000."""
+def gray(image: Image.Image | UInt8[np.ndarray, "*shape 3"]) -> UInt8[np.ndarray, "*shape"]:
+    """Pillow's gray, (299 R + 587 G + 114 B)/1000."""
     if isinstance(image, np.ndarray):
         flat = Image.fromarray(image.reshape(-1, image.shape[-2], 3))
         return np.asarray(flat.convert("L")).reshape(image.shape[:-1])
@@ -52,5 +52,5 @@ def halved(
 
 
 def levels(mean: float, deviation: float) -> Float32[np.ndarray, "256"]:
-    """The value of each grey level x: (x/255 − mean)/deviation."""
+    """The value of each gray level x: (x/255 − mean)/deviation."""
     return ((np.arange(256) / 255 - mean) / deviation).astype(np.float32)

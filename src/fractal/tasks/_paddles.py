@@ -31,7 +31,7 @@ class Style:
 
     @functools.cached_property
     def half(self) -> int:
-        """From the centre of a patch to its edge, with room for a paddle and its mask."""
+        """From the center of a patch to its edge, with room for a paddle and its mask."""
         return self.length + math.ceil(self.thickness) + self.margin
 
     @functools.cached_property
@@ -50,7 +50,7 @@ class Style:
 
 
 class Paddle(NamedTuple):
-    """A paddle as it is stamped, on patches centred on the pixel it is drawn from.
+    """A paddle as it is stamped, on patches centered on the pixel it is drawn from.
 
     `ground` is what it takes up: the mask that other paddles must not overlap, and that mask grown
     by the margin, where their far ends must not lie. `limit` is the most that its own mask bears
@@ -124,11 +124,11 @@ def marker(radius: float, antialias: int) -> UInt8[np.ndarray, "side side"]:
 def stroke(
     style: Style, tip: tuple[int, int]
 ) -> tuple[UInt8[np.ndarray, "side side"], UInt8[np.ndarray, "side side"]]:
-    """Ink and mask of a line from a patch's centre to `tip`, in the finer pixels."""
-    centre, side = style.half * style.antialias, 2 * style.half + 1
-    fine = Image.new("L", (2 * centre + 1, 2 * centre + 1))
+    """Ink and mask of a line from a patch's center to `tip`, in the finer pixels."""
+    center, side = style.half * style.antialias, 2 * style.half + 1
+    fine = Image.new("L", (2 * center + 1, 2 * center + 1))
     ImageDraw.Draw(fine).line(
-        [(centre, centre), (centre + tip[1], centre + tip[0])],
+        [(center, center), (center + tip[1], center + tip[0])],
         fill=FULL,
         width=round(style.thickness * style.antialias),
     )
@@ -142,7 +142,7 @@ def _seed(style: Style, theta: float) -> Seed:
     head = move(theta, style.length)
     back = move(theta + math.pi, style.length + style.margin)
     pivot = (head[0] + back[0], head[1] + back[1])
-    # Only the pixels that the mask covers wholly must be free: at its grey edge a seed may touch.
+    # Only the pixels that the mask covers wholly must be free: at its gray edge a seed may touch.
     rows, columns = np.nonzero(paddle.ground[0] == FULL)
     rows, columns = ((axis - style.half - style.margin).tolist() for axis in (rows, columns))
     box = ((min(rows), max(rows)), (min(columns), max(columns)))
@@ -172,7 +172,7 @@ def _ways(style: Style, theta: float) -> list[tuple[int, float, int]]:
 
 
 def _disc(radius: float, half: int) -> Bool[np.ndarray, "side side"]:
-    """The pixels within `radius` of the centre of a patch."""
+    """The pixels within `radius` of the center of a patch."""
     square = np.arange(-half, half + 1) ** 2
     return square[:, None] + square <= radius**2
 

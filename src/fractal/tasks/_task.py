@@ -1,4 +1,4 @@
-"""What a task is: three splits of labelled sequences, and how to read them."""
+"""What a task is: three splits of labeled sequences, and how to read them."""
 
 import dataclasses
 import itertools
@@ -36,7 +36,7 @@ class Split:
         return self.sequences.lengths[self.rows]
 
     def documents(self, index: int) -> tuple[np.ndarray, ...]:
-        """What is stored of one example: token ids, or grey levels."""
+        """What is stored of one example: token ids, or gray levels."""
         first = int(self.rows[index]) * self.sequences.documents
         ends = self.sequences.offsets[first : first + self.sequences.documents + 1]
         return tuple(self.sequences.values[a:b] for a, b in itertools.pairwise(ends))
@@ -52,7 +52,7 @@ class Splits(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """Labelled sequences of tokens or of values.
+    """Labeled sequences of tokens or of values.
 
     - `kind`: `"classification"`, or `"retrieval"` for pairs of documents: `SequenceModel`'s task.
     - `length`: what sequences are padded to.

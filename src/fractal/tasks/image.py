@@ -1,4 +1,4 @@
-"""Image: grey CIFAR-10, pixel by pixel (classification into ten classes)."""
+"""Image: gray CIFAR-10, pixel by pixel (classification into ten classes)."""
 
 import json
 import pathlib
@@ -10,7 +10,7 @@ from jaxtyping import UInt8
 from ._errors import DataError
 from ._fetch import Package
 from ._folders import content_hash, reading
-from ._images import grey, halved, levels, read_image
+from ._images import gray, halved, levels, read_image
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._sources import Sources
@@ -98,11 +98,11 @@ def _examples(folder: pathlib.Path, suffix: str, part: str, mini: bool) -> Examp
         yield (one,), label
 
 
-Labelled = tuple[UInt8[np.ndarray, "count 32 32"], UInt8[np.ndarray, " count"]]
+Labeled = tuple[UInt8[np.ndarray, "count 32 32"], UInt8[np.ndarray, " count"]]
 
 
-def _from_binary(folder: pathlib.Path, part: str) -> Labelled:
-    """Records of a label and three planes of colour."""
+def _from_binary(folder: pathlib.Path, part: str) -> Labeled:
+    """Records of a label and three planes of color."""
     records = []
     for name in _BATCHES[part]:
         path = folder / f"{name}.bin"
@@ -113,13 +113,13 @@ def _from_binary(folder: pathlib.Path, part: str) -> Labelled:
         records.append(data.reshape(-1, _RECORD))
         _check_labels(path, records[-1][:, 0])
     whole = np.concatenate(records)
-    colours = whole[:, 1:].reshape(-1, 3, _SIDE, _SIDE).transpose(0, 2, 3, 1)
-    return grey(np.ascontiguousarray(colours)), whole[:, 0]
+    colors = whole[:, 1:].reshape(-1, 3, _SIDE, _SIDE).transpose(0, 2, 3, 1)
+    return gray(np.ascontiguousarray(colors)), whole[:, 0]
 
 
-def _from_pictures(folder: pathlib.Path, part: str) -> Labelled:
+def _from_pictures(folder: pathlib.Path, part: str) -> Labeled:
     """One picture a row, and the labels as a list in JSON."""
-    rows = [grey(read_image(folder / f"{name}.png", _SIDE**2)) for name in _BATCHES[part]]
+    rows = [gray(read_image(folder / f"{name}.png", _SIDE**2)) for name in _BATCHES[part]]
     images = np.concatenate(rows).reshape(-1, _SIDE, _SIDE)
     path = folder / _LABELS[part]
     with reading(path):

@@ -20,7 +20,7 @@ from PIL import Image
 from .._progress import progress
 from ._errors import DataError
 from ._folders import cache_folder, listing_hash, reading, require_free, short_hash, staged
-from ._images import grey, levels, read_image
+from ._images import gray, levels, read_image
 from ._layout import find
 from ._parallel import ordered
 from ._request import Request
@@ -167,7 +167,7 @@ def read_pictures(
 ) -> tuple[UInt8[np.ndarray, "count rows columns"], list[int]]:
     """The first pictures of a level, and their labels."""
     pictures = read_metadata(folder)[:count]
-    images = [grey(read_image(path, resolution, resolution)) for path, _ in pictures]
+    images = [gray(read_image(path, resolution, resolution)) for path, _ in pictures]
     return np.stack(images), [label for _, label in pictures]
 
 
@@ -217,4 +217,4 @@ def _metadata_lines(path: pathlib.Path) -> Iterator[Line]:
 
 def _examples(pictures: list[tuple[pathlib.Path, int]], resolution: int) -> Examples:
     for path, label in progress(pictures, "reading pictures", len(pictures)):
-        yield (grey(read_image(path, resolution, resolution)).reshape(-1),), label
+        yield (gray(read_image(path, resolution, resolution)).reshape(-1),), label

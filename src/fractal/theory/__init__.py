@@ -6,7 +6,7 @@ Phase 1 of the paper's figure, offline and in float64. docs/theory.md has the de
 >>> m = theory.Fractional(alpha=0.5)
 >>> print(f"{m.recent_share(0.1):.3f}")  # the most recent tenth of history
 0.316
->>> spectrum = theory.diagonalise(theory.operator(m, order=16))
+>>> spectrum = theory.diagonalize(theory.operator(m, order=16))
 >>> bool(spectrum.eigenvalues.real.min() > 0.5)
 True
 """
@@ -27,4 +27,4 @@ from ._published import published_spectrum as published_spectrum
 from ._published import to_legs as to_legs
 from ._spectrum import IllConditioned as IllConditioned
 from ._spectrum import Spectrum as Spectrum
-from ._spectrum import diagonalise as diagonalise
+from ._spectrum import diagonalize as diagonalize

@@ -7,7 +7,7 @@ Notation, here and in all of `fractal.theory`:
 | N, `order` | number of polynomials |
 | α, `alpha` | singularity index of the measure, in [0, 1) |
 | ξ = x/t, `age` = 1 − ξ, η = 2ξ − 1 | relative time, relative age, the polynomials' coordinate |
-| e_n = P_n^(−α,0)(1) | endpoint value, a generalised binomial coefficient |
+| e_n = P_n^(−α,0)(1) | endpoint value, a generalized binomial coefficient |
 | γ_n = sqrt((2n+1−α)/(1−α)) | so that p_n(ξ) = γ_n P_n^(−α,0)(η) is orthonormal under μ |
 """
 

@@ -48,7 +48,7 @@ class Measure(abc.ABC):
         """∫ p_n dμ over the ages from 0 to `age`, in closed form."""
 
     def density(self, t: float, x: ArrayLike) -> Float[np.ndarray, "..."] | float:
-        """μ^(t)(x), vectorised over x: zero in the future, infinite where the measure is."""
+        """μ^(t)(x), vectorized over x: zero in the future, infinite where the measure is."""
         t = check_positive("t", t)
         age = t - check_real("x", x)
         return np.where(age < 0, 0.0, self._density_of_age(t, np.maximum(age, 0.0)))[()]

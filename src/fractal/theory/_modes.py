@@ -29,7 +29,7 @@ class Modes:
 def modes(alpha: float, order: SupportsIndex) -> Modes:
     """The modes of the fractional operator: order/2 + 1 of them, or 3·order for α < 0.01.
 
-    LegS itself cannot be diagonalised in floating point. But the operator is analytic in α, and
+    LegS itself cannot be diagonalized in floating point. But the operator is analytic in α, and
     so, at fixed input, is its state: it equals the mean of the states over a circle of complex α
     around it, and those operators have good eigenvectors (docs/theory.md §6).
     """

@@ -17,7 +17,7 @@ def published_operator(
     order: SupportsIndex,
     method: str = "closed-form",
     points: SupportsIndex | None = None,
-    regularisation: float = 0.0,
+    regularization: float = 0.0,
 ) -> Operator:
     """The operator as the paper prints it; docs/theory.md §2 shows that it is LegS for every α.
 
@@ -26,20 +26,20 @@ def published_operator(
     - `method`: `"closed-form"`, accurate to a few ulp at any order, or `"quadrature"`, the paper's
       way (Gauss-Jacobi).
     - `points`: quadrature nodes; default 2N, and the paper's 4N for α > 0.8. With
-      `regularisation`, nodes in each panel of a rule that is graded towards η = 1.
-    - `regularisation`: δ of the paper's weight (1−η+δ)^(−α), for quadrature only.
+      `regularization`, nodes in each panel of a rule that is graded towards η = 1.
+    - `regularization`: δ of the paper's weight (1−η+δ)^(−α), for quadrature only.
     """
     alpha, order = check_alpha(alpha), check_order(order)
     if method == "closed-form":
-        if points is not None or regularisation != 0:
-            raise ValueError('points and regularisation need method="quadrature"')
+        if points is not None or regularization != 0:
+            raise ValueError('points and regularization need method="quadrature"')
         A, B = published_pair(alpha, order)
     elif method == "quadrature":
-        if regularisation != 0:
-            regularisation = check_positive("regularisation", regularisation)
+        if regularization != 0:
+            regularization = check_positive("regularization", regularization)
         points = (4 if alpha > 0.8 else 2) * order if points is None else points
         points = check_count("points", points, smallest=order)
-        A = np.tril(galerkin(alpha, order, points, regularisation))
+        A = np.tril(galerkin(alpha, order, points, regularization))
         B = norms(alpha, order) * endpoint_values(alpha, order)
     else:
         raise ValueError(f'method must be "closed-form" or "quadrature", got {method!r}')

@@ -1,4 +1,4 @@
-"""Diagonalisation that says how far it can be trusted."""
+"""Diagonalization that says how far it can be trusted."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ class IllConditioned(ValueError):
     """The eigenvectors are too nearly parallel for float64."""
 
 
-def diagonalise(op: Operator) -> Spectrum:
+def diagonalize(op: Operator) -> Spectrum:
     """Eigenvalues and eigenvectors of `op.A`, sorted by real then imaginary part.
 
     **Raises:** `IllConditioned` when κ(V) exceeds 1e8, instead of returning garbage.

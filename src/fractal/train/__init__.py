@@ -4,7 +4,7 @@ from ._compare import curve as curve
 from ._config import Config as Config
 from ._config import Data as Data
 from ._config import Model as Model
-from ._config import Optimiser as Optimiser
+from ._config import Optimizer as Optimizer
 from ._config import shortened as shortened
 from ._evaluation import evaluate as evaluate
 from ._loop import load_task as load_task

@@ -76,7 +76,7 @@ class Model:
 
 
 @dataclasses.dataclass(frozen=True)
-class Optimiser:
+class Optimizer:
     """
     Args:
         lr: highest learning rate.
@@ -101,11 +101,11 @@ class Optimiser:
     ema: float = 0.0
 
     def __post_init__(self):
-        _check("optimiser.groups", self.groups, GROUPINGS)
-        _require("optimiser.lr and ssm_lr must be positive", min(self.lr, self.ssm_lr) > 0)
-        _require("optimiser.ema must lie in [0, 1)", 0 <= self.ema < 1)
+        _check("optimizer.groups", self.groups, GROUPINGS)
+        _require("optimizer.lr and ssm_lr must be positive", min(self.lr, self.ssm_lr) > 0)
+        _require("optimizer.ema must lie in [0, 1)", 0 <= self.ema < 1)
         least = min(self.weight_decay, self.warmup, self.clip)
-        _require("optimiser.weight_decay, warmup and clip must not be negative", least >= 0)
+        _require("optimizer.weight_decay, warmup and clip must not be negative", least >= 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Config:
 
     data: Data
     model: Model = dataclasses.field(default_factory=Model)
-    optimiser: Optimiser = dataclasses.field(default_factory=Optimiser)
+    optimizer: Optimizer = dataclasses.field(default_factory=Optimizer)
     steps: int = 1000
     seed: int = 0
     evaluate_every: int = 250
@@ -134,7 +134,7 @@ class Config:
         for name in ("steps", "evaluate_every", "checkpoint_every", "log_every", "keep"):
             _require(f"{name} must be positive", getattr(self, name) > 0)
         _require("seed must not be negative", self.seed >= 0)
-        _require("optimiser.warmup must be less than steps", self.optimiser.warmup < self.steps)
+        _require("optimizer.warmup must be less than steps", self.optimizer.warmup < self.steps)
 
     def to_json(self) -> str:
         """As text; `from_json` gives it back."""
@@ -148,12 +148,12 @@ def shortened(config: Config, steps: int) -> Config:
     def scaled(count: int) -> int:
         return max(1, round(count * steps / config.steps))
 
-    optimiser = config.optimiser
-    warmup = min(steps - 1, scaled(optimiser.warmup)) if optimiser.warmup else 0
+    optimizer = config.optimizer
+    warmup = min(steps - 1, scaled(optimizer.warmup)) if optimizer.warmup else 0
     return dataclasses.replace(
         config,
         steps=steps,
-        optimiser=dataclasses.replace(optimiser, warmup=warmup),
+        optimizer=dataclasses.replace(optimizer, warmup=warmup),
         evaluate_every=scaled(config.evaluate_every),
         checkpoint_every=scaled(config.checkpoint_every),
     )
@@ -168,7 +168,7 @@ def from_json(path: pathlib.Path) -> Config:
     except ValueError:
         raise UserError(f"{path} is no JSON") from None
     try:
-        parts = {"data": Data, "model": Model, "optimiser": Optimiser}
+        parts = {"data": Data, "model": Model, "optimizer": Optimizer}
         made = {name: _made(kind, tree.pop(name, {})) for name, kind in parts.items()}
         return _made(Config, {**tree, **made})
     except (TypeError, AttributeError) as error:

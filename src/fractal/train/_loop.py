@@ -26,7 +26,7 @@ from ._devices import Devices
 from ._evaluation import batches_of, evaluate, mask_of
 from ._journal import Journal, find_loggers, open_loggers
 from ._models import build, check_names, parameters
-from ._optimiser import averaged, step, transformation
+from ._optimizer import averaged, step, transformation
 from ._signals import Stopped, stop_signals
 
 _DIVERGED = 10  # times the first loss
@@ -128,8 +128,8 @@ def initial(config: Config, task: Task) -> State:
     model: Any = build(config.model, task, jax.random.key(config.seed))
     return State(
         model=model,
-        moments=transformation(config.optimiser, config.steps).init(model),
-        average=jax.tree.map(jnp.copy, model) if config.optimiser.ema else None,
+        moments=transformation(config.optimizer, config.steps).init(model),
+        average=jax.tree.map(jnp.copy, model) if config.optimizer.ema else None,
         loss=jnp.zeros(()),
         correct=jnp.zeros(()),
         first_loss=jnp.zeros(()),
@@ -139,7 +139,7 @@ def initial(config: Config, task: Task) -> State:
 
 def updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]:
     """One step of training, compiled."""
-    optimiser = transformation(config.optimiser, config.steps)
+    optimizer = transformation(config.optimizer, config.steps)
     root = jax.random.fold_in(jax.random.key(config.seed), _DROPOUT)  # apart from the weights'
 
     def objective(model: SequenceModel, batch: Batch, key: Array):
@@ -157,10 +157,10 @@ def updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]:
         key = jax.random.fold_in(root, done)
         differentiate = jax.value_and_grad(objective, has_aux=True)
         (loss, (statistics, correct)), gradient = differentiate(state.model, batch, key)
-        model, moments = step(optimiser, gradient, state.moments, state.model)
+        model, moments = step(optimizer, gradient, state.moments, state.model)
         model, average = model.with_statistics(statistics), state.average
         if average is not None:
-            average = averaged(average, model, config.optimiser.ema)
+            average = averaged(average, model, config.optimizer.ema)
         fresh = (done - 1) % config.log_every == 0
         return State(
             model,
@@ -200,7 +200,7 @@ def _finite(model: SequenceModel) -> Bool[Array, ""]:
 def _diverged(what: str, done: int) -> UserError:
     return UserError(
         f"training went wrong by step {done}: {what}. The last good checkpoint is kept; lower "
-        "--optimiser.lr and --optimiser.ssm-lr, or set --optimiser.clip 1"
+        "--optimizer.lr and --optimizer.ssm-lr, or set --optimizer.clip 1"
     )
 
 

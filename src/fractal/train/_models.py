@@ -15,7 +15,7 @@ from .._errors import UserError, check_name
 from ..nn import FractalSSM, SequenceModel
 from ..tasks import Task
 from ._config import Model
-from ._optimiser import FROZEN
+from ._optimizer import FROZEN
 
 
 class Kind(NamedTuple):

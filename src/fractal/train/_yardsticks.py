@@ -19,7 +19,7 @@ def majority(task: Task) -> float:
 
 
 def bag_of_tokens(task: Task) -> float:
-    """Test accuracy of a logistic regression on how often each token, or grey level, occurs."""
+    """Test accuracy of a logistic regression on how often each token, or gray level, occurs."""
     train, test = (_counts(task, split) for split in (task.splits.train, task.splits.test))
     mean, deviation = train.mean(axis=0), train.std(axis=0) + 1e-6
     weights = _regression(

@@ -11,8 +11,8 @@ from ..experiments import grouped
 from ..results import Line
 from ..table import Cell, Spread, Table, Timing, spread, value
 
-# The number of a colour in style.css; the same name has the same colour in all charts.
-_COLOURS = {
+# The number of a color in style.css; the same name has the same color in all charts.
+_COLORS = {
     "fractal": 1, "s5": 2, "s4d": 3, "dss": 4, "lmu": 5, "s4": 6, "performer": 7, "transformer": 8,
     "fractal, scale-invariant": 1, "fractal, uniform": 5, "fractal, learned": 5, "ar": 7,
     "fractal, one learned": 4,
@@ -23,14 +23,14 @@ _COLOURS = {
     "sequential": 1, "associative": 2, "chunked": 3,
 }  # fmt: skip
 _MOST_POINTS = 100  # of a learning curve
-_MOST_LINES = 8  # of recall; of more than that the chart has those with a colour of their own
+_MOST_LINES = 8  # of recall; of more than that the chart has those with a color of their own
 
 
-def colours(names: Iterable[str]) -> dict[str, int]:
-    """A colour for each name: its own, or one that is left."""
+def colors(names: Iterable[str]) -> dict[str, int]:
+    """A color for each name: its own, or one that is left."""
     names = list(dict.fromkeys(names))
-    found = {name: _COLOURS[name] for name in names if name in _COLOURS}
-    left = [colour for colour in range(1, 9) if colour not in found.values()] or [8]
+    found = {name: _COLORS[name] for name in names if name in _COLORS}
+    left = [color for color in range(1, 9) if color not in found.values()] or [8]
     for index, name in enumerate(name for name in names if name not in found):
         found[name] = left[index % len(left)]
     return found
@@ -48,7 +48,7 @@ def axis(
 
 def line(
     name: str,
-    colour: int,
+    color: int,
     x: Any,
     y: Any,
     low: Any = None,
@@ -58,7 +58,7 @@ def line(
     bars: bool = False,
 ) -> dict[str, Any]:
     """One series: a line, or marks; from `low` to `high` a band, or error bars."""
-    found = {"name": name, "colour": colour, "x": rounded(x), "y": rounded(y), "dash": dash}
+    found = {"name": name, "color": color, "x": rounded(x), "y": rounded(y), "dash": dash}
     if low is not None:
         found |= {"low": rounded(low), "high": rounded(high)}
     return found | {"marks": marks, "bars": bars}
@@ -78,13 +78,13 @@ def dots(
     references: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """A row for each name, in it a mark with an error bar for each series."""
-    used = colours(name for cells in rows.values() for name in cells)
+    used = colors(name for cells in rows.values() for name in cells)
     return {
         "kind": "dots",
         "title": title,
         "alt": alt,
         "x": axis(label, scale),
-        "series": [{"name": name, "colour": colour} for name, colour in used.items()],
+        "series": [{"name": name, "color": color} for name, color in used.items()],
         "rows": [
             {"name": name, "points": [_point(series, cell) for series, cell in cells.items()]}
             for name, cells in rows.items()
@@ -118,7 +118,7 @@ def split(table: Table, *names: str) -> dict[tuple, list[dict[str, Cell]]]:
 
 def learning_curves(title: str, groups: Mapping[str, Sequence[Line]]) -> dict[str, Any]:
     """Training loss against the step: mean over the seeds, and a band of one deviation."""
-    used, series = colours(groups), []
+    used, series = colors(groups), []
     for name, runs in groups.items():
         curves = [dict(run["curve"]) for run in runs]
         steps = sorted(set(curves[0]).intersection(*curves[1:]))
@@ -143,8 +143,8 @@ def recall_curves(found: Sequence[Line]) -> list[dict[str, Any]]:
     drawn = []
     for (signal, order), memories in charts.items():
         if len(memories) > _MOST_LINES:
-            memories = [one for one in memories if one[0] in _COLOURS] or memories
-        used, series = colours(memory for memory, _, _ in memories), []
+            memories = [one for one in memories if one[0] in _COLORS] or memories
+        used, series = colors(memory for memory, _, _ in memories), []
         for memory, ages, errors in memories:
             edges = np.maximum(np.array(ages, float), 1e-9)
             edges[0] = max(edges[0], edges[1] / 10)  # the first bin may begin at 0

@@ -117,8 +117,8 @@ def figures(sheet: Sheet, conditions: Sequence[Conditions]) -> Section:
 def _measures() -> dict[str, Any]:
     ages = np.geomspace(1e-3, 1, 200)
     series = [
-        line(name, colour, ages, np.where(density > 0, density, np.nan), dash=colour != 1)
-        for name, colour, measure in (
+        line(name, color, ages, np.where(density > 0, density, np.nan), dash=color != 1)
+        for name, color, measure in (
             ("fractional, α = 0.5", 1, theory.Fractional(0.5)),
             ("LegS", 2, theory.LegS()),
             ("LegT, window 0.2", 3, theory.LegT(window=0.2)),
@@ -165,5 +165,5 @@ def _operators() -> dict[str, Any]:
             )
     alt = "Six matrices. The published ones are lower triangular; the fractional ones are full "
     alt += "for α above 0, and the same at α = 0."
-    title = "Entries of A, N = 16: the fuller the colour, the larger (1 to 3000, logarithmic)"
+    title = "Entries of A, N = 16: the fuller the color, the larger (1 to 3000, logarithmic)"
     return {"kind": "heat", "title": title, "alt": alt, "panels": panels}

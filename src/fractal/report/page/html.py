@@ -38,7 +38,7 @@ class Sheet:
 def section(name: str, title: str, *parts: str) -> Section:
     """With a heading and an anchor."""
     body = "\n".join(part for part in parts if part)
-    html = f'<section id="{name}" aria-labelledby="{name}-title">'
+    html = f'<section id="{name}" aria-labeledby="{name}-title">'
     html += f'<h2 id="{name}-title">{escape(title)}</h2>\n{body}\n</section>'
     return Section(name, escape(title), html)
 

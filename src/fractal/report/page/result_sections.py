@@ -11,7 +11,7 @@ from ..table import Cell, Table, Timing, value
 from ..table import shown as shown_cell
 from .charts import (
     axis,
-    colours,
+    colors,
     dots,
     learning_curves,
     line,
@@ -55,7 +55,7 @@ def recall(sheet: Sheet, found: Sequence[Line] | None) -> Section:
 def experiments(sheet: Sheet, found: Mapping[str, list[Line] | None]) -> list[Section]:
     """One section an experiment."""
     parts = {
-        "initialisation": ("Initialisation", _initialisation),
+        "initialization": ("Initialization", _initialization),
         "filter_bank": ("Filter bank", _filter_bank),
         "clock": ("Clock", _clock),
         "table": ("Eight models", _table),
@@ -91,15 +91,15 @@ def _accuracies(shown: Table, row: str, series: str | None = None) -> list[dict[
     return charts
 
 
-def _initialisation(sheet: Sheet, found: Sequence[Line]) -> list[str]:
-    shown = tables.initialisation(found)
+def _initialization(sheet: Sheet, found: Sequence[Line]) -> list[str]:
+    shown = tables.initialization(found)
     runs: dict[str, dict[str, list[Line]]] = {}
     for first, seeds, _ in tables.chosen_ranges(found):
         runs.setdefault(_title(first["task"], first["steps"]), {})[first["init"]] = seeds
     said = "Does it matter where training begins? Normal is this library's default; published has "
     said += "the paper's eigenvalues 1 … N, published spectrum imaginary parts added to them as in "
     said += "S4D; random B is the default without the gains of its operator."
-    return [paragraph(said), *_trained(sheet, shown, "initialisation", runs)]
+    return [paragraph(said), *_trained(sheet, shown, "initialization", runs)]
 
 
 def _trained(
@@ -224,7 +224,7 @@ def _speed_charts(name: str, shown: Table) -> list[dict[str, Any]]:
 
 def _scan_charts(shown: Table) -> list[dict[str, Any]]:
     methods, charts = shown.header[2:-1], []
-    used = colours(methods)
+    used = colors(methods)
     for (kind,), rows in split(shown, "pass and size").items():
         lengths, series = [row["length"] for row in rows], []
         for method in methods:

@@ -12,7 +12,7 @@
     parent.append(element);
     return element;
   };
-  const colour = (number) => `var(--c${number})`;
+  const color = (number) => `var(--c${number})`;
   const known = (values) => values.filter((value) => value !== null && Number.isFinite(value));
 
   // Scales: from a value to a share of the axis, and the values that are marked on it.
@@ -63,13 +63,13 @@
     return String(+x.toPrecision(4));
   };
 
-  // Each colour has a shape of its own, for those who do not see it.
+  // Each color has a shape of its own, for those who do not see it.
   const shapes = [
     "M0-4.5A4.5 4.5 0 1 1 0 4.5A4.5 4.5 0 1 1 0-4.5", "M-4-4H4V4H-4Z", "M0-5.2L4.8 3.6H-4.8Z", "M0-5.4L5.4 0L0 5.4L-5.4 0Z",
     "M0 5.2L4.8-3.6H-4.8Z", "M-1.6-5H1.6V-1.6H5V1.6H1.6V5H-1.6V1.6H-5V-1.6H-1.6Z", "M-5-2.5H5V2.5H-5Z", "M-2.5-5H2.5V5H-2.5Z",
   ];
   const mark = (parent, x, y, number, size = 1) =>
-    make(parent, "path", { d: shapes[(number - 1) % 8], transform: `translate(${x} ${y}) scale(${size})`, fill: colour(number) });
+    make(parent, "path", { d: shapes[(number - 1) % 8], transform: `translate(${x} ${y}) scale(${size})`, fill: color(number) });
 
   const legend = (host, series, references = []) => {
     const list = document.createElement("ul");
@@ -83,8 +83,8 @@
     };
     for (const one of series)
       add(one.name, (swatch) => {
-        if (one.line) make(swatch, "path", { d: "M0 6H22", stroke: colour(one.colour), "stroke-width": 2.2, "stroke-dasharray": one.dash ? "5 3" : "none" });
-        else mark(swatch, 11, 6, one.colour);
+        if (one.line) make(swatch, "path", { d: "M0 6H22", stroke: color(one.color), "stroke-width": 2.2, "stroke-dasharray": one.dash ? "5 3" : "none" });
+        else mark(swatch, 11, 6, one.color);
       });
     references.forEach((one, index) => add(one.name, (swatch) => make(swatch, "path", { d: "M11 0V12", stroke: "currentColor", "stroke-width": 1.6, "stroke-dasharray": dashes[index % 2] })));
     host.append(list);
@@ -138,7 +138,7 @@
     grid(svg, x, y, box, chart);
     const inside = clipped(svg, box);
     for (const one of chart.series) {
-      const stroke = colour(one.colour);
+      const stroke = color(one.color);
       if (one.low && one.bars) {
         one.x.forEach((value, i) => {
           if (one.low[i] === null || one.y[i] === null) return;
@@ -150,7 +150,7 @@
         const back = path([...one.x].reverse(), [...one.low].reverse(), x, y);
         if (there && back) make(inside, "path", { d: `${there}L${back.slice(1)}Z`, fill: stroke, opacity: 0.16 });
       }
-      if (one.marks) one.x.forEach((value, i) => one.y[i] === null || mark(inside, x.at(value), y.at(one.y[i]), one.colour, one.size ?? 1));
+      if (one.marks) one.x.forEach((value, i) => one.y[i] === null || mark(inside, x.at(value), y.at(one.y[i]), one.color, one.size ?? 1));
       else make(inside, "path", { d: path(one.x, one.y, x, y), fill: "none", stroke, "stroke-width": one.width ?? 1.8, "stroke-linejoin": "round", "stroke-dasharray": one.dash ? "5 3" : "none" });
     }
   };
@@ -184,8 +184,8 @@
         const from = Number.isFinite(low) ? low : box.left;
         const group = make(svg, "g");
         make(group, "title", {}, `${row.name}${several ? `, ${one.name}` : ""}: ${told(point.mean)} (${told(point.low)} … ${told(point.high)})`);
-        make(group, "path", { d: `M${from} ${y}H${high}M${from} ${y - 3.5}v7M${high} ${y - 3.5}v7`, stroke: colour(one.colour), "stroke-width": 1.5 });
-        mark(group, px, y, one.colour, several ? 0.9 : 1);
+        make(group, "path", { d: `M${from} ${y}H${high}M${from} ${y - 3.5}v7M${high} ${y - 3.5}v7`, stroke: color(one.color), "stroke-width": 1.5 });
+        mark(group, px, y, one.color, several ? 0.9 : 1);
         if (several) continue;
         const words = String(+point.mean.toPrecision(3));
         const fits = high + 12 + 7 * words.length < width;
@@ -204,7 +204,7 @@
       item.append(title);
       const size = panel.cells.length;
       const svg = make(item, "svg", { viewBox: `0 0 ${size} ${size}`, "shape-rendering": "crispEdges", "aria-hidden": "true" });
-      panel.cells.forEach((row, n) => row.forEach((strength, k) => strength && make(svg, "rect", { x: k, y: n, width: 1, height: 1, fill: colour(2), "fill-opacity": strength })));
+      panel.cells.forEach((row, n) => row.forEach((strength, k) => strength && make(svg, "rect", { x: k, y: n, width: 1, height: 1, fill: color(2), "fill-opacity": strength })));
       panels.append(item);
     }
     host.append(panels);
@@ -233,9 +233,9 @@
     return {
       kind: "lines", x: { label, scale: "linear", domain, reversed: true }, y: { label: "value", scale: "linear", domain: [low - pad, high + pad] },
       series: [
-        { name: "signal", colour: 7, x: cut(signal.ages), y: own, width: 1.3 },
-        { name: "LegS", colour: 2, dash: true, x: cut(signal.ages), y: legs },
-        { name: named(now), colour: 1, x: cut(signal.ages), y: ours, width: 2.2 },
+        { name: "signal", color: 7, x: cut(signal.ages), y: own, width: 1.3 },
+        { name: "LegS", color: 2, dash: true, x: cut(signal.ages), y: legs },
+        { name: named(now), color: 1, x: cut(signal.ages), y: ours, width: 2.2 },
       ],
     };
   };
@@ -243,8 +243,8 @@
   const sliderCharts = () => {
     const now = +slider.value;
     const signal = sweep.signals[+choice.value];
-    const legs = { name: "LegS", colour: 2, dash: true };
-    const ours = { name: named(now), colour: 1 };
+    const legs = { name: "LegS", color: 2, dash: true };
+    const ours = { name: named(now), color: 1 };
     const age = { label: "relative age (1: the beginning)", scale: "log", domain: [1e-4, 1] };
     return {
       measure: {
@@ -254,8 +254,8 @@
       spectrum: {
         kind: "lines", x: { label: "Re λ: decay", scale: "log", domain: [0.03, 1e5] }, y: { label: "Im λ: oscillation", scale: "symlog", domain: [-0.15, 2000] },
         series: [
-          { name: "normal form", colour: 2, marks: true, size: 0.6, x: sweep.normal[now][0], y: sweep.normal[now][1] },
-          { name: now ? "fractional operator" : "LegS", colour: 1, marks: true, size: 0.7, x: sweep.fractional[now][0], y: sweep.fractional[now][1] },
+          { name: "normal form", color: 2, marks: true, size: 0.6, x: sweep.normal[now][0], y: sweep.normal[now][1] },
+          { name: now ? "fractional operator" : "LegS", color: 1, marks: true, size: 0.7, x: sweep.fractional[now][0], y: sweep.fractional[now][1] },
         ],
       },
       whole: recalled(signal, 0, signal.whole, now, "relative age (now at the right)", [0, 1]),

@@ -49,8 +49,8 @@ def _adapted(config: Config, name: str) -> Config:
         options["order"] = int(given.options["order"]) // _BANK
         options |= {"dt_min": given.options["dt_min"], "dt_max": 0.1}
     model = dataclasses.replace(given, name=name, gate=None, options=options)
-    optimiser = config.optimiser
+    optimizer = config.optimizer
     if KINDS[name].mlp:
         model = dataclasses.replace(model, norm=None)
-        optimiser = dataclasses.replace(optimiser, lr=min(optimiser.lr, _ATTENTION_LR))
-    return dataclasses.replace(config, model=model, optimiser=optimiser)
+        optimizer = dataclasses.replace(optimizer, lr=min(optimizer.lr, _ATTENTION_LR))
+    return dataclasses.replace(config, model=model, optimizer=optimizer)

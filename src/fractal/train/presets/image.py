@@ -1,9 +1,9 @@
-"""Image (grey CIFAR-10).
+"""Image (gray CIFAR-10).
 
 mini: `fractal train image`
     after `fractal data image`; about 4 min on two shared cores, compilation included.
     Measured test accuracy 0.474 (seed 0); the most frequent class has 0.100, a bag of
-    grey levels 0.213.
+    gray levels 0.213.
 
 paper: `fractal train image --preset paper`
     For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
@@ -11,12 +11,12 @@ paper: `fractal train image --preset paper`
     Transformer 42.44, Performer 42.77.
 """
 
-from .._config import Config, Data, Model, Optimiser
+from .._config import Config, Data, Model, Optimizer
 
 MINI = Config(
     data=Data("image", "mini", batch=50),
     model=Model(width=64, depth=2, options={"order": 8}),
-    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=1500,
 )
 
@@ -32,7 +32,7 @@ PAPER = Config(
         dropout=0.1,
         options={"order": 384, "blocks": 3, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": True},
     ),
-    optimiser=Optimiser(
+    optimizer=Optimizer(
         lr=0.0045,
         ssm_lr=0.001,
         weight_decay=0.07,
@@ -55,7 +55,7 @@ TRANSFORMER = Config(
         dropout=0.3,
         options={"heads": 8, "qkv": 64, "mlp": 128, "positions": "learned"},
     ),
-    optimiser=Optimiser(lr=0.0005, weight_decay=0, warmup=175, clip=0),
+    optimizer=Optimizer(lr=0.0005, weight_decay=0, warmup=175, clip=0),
     steps=35000,
     evaluate_every=1000,
     checkpoint_every=1000,

@@ -11,12 +11,12 @@ paper: `fractal train listops --preset paper --data DIR`
     Transformer 36.37, Performer 18.01.
 """
 
-from .._config import Config, Data, Model, Optimiser
+from .._config import Config, Data, Model, Optimizer
 
 MINI = Config(
     data=Data("listops", "mini", batch=50),
     model=Model(width=64, depth=2, options={"order": 8}),
-    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=3000,
 )
 
@@ -32,7 +32,7 @@ PAPER = Config(
         dropout=0.0,
         options={"order": 16, "blocks": 8, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": False},
     ),
-    optimiser=Optimiser(
+    optimizer=Optimizer(
         lr=0.003,
         ssm_lr=0.001,
         weight_decay=0.04,
@@ -55,7 +55,7 @@ TRANSFORMER = Config(
         dropout=0.1,
         options={"heads": 8, "qkv": 512, "mlp": 1024, "positions": "sinusoid"},
     ),
-    optimiser=Optimiser(lr=0.00158, weight_decay=0.1, warmup=1000, clip=0),
+    optimizer=Optimizer(lr=0.00158, weight_decay=0.1, warmup=1000, clip=0),
     steps=5000,
     evaluate_every=1000,
     checkpoint_every=1000,

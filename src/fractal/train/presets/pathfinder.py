@@ -3,7 +3,7 @@
 mini: `fractal train pathfinder`
     about 6 min on two shared cores, compilation included.
     Measured test accuracy 0.503 (seed 0); the most frequent class has 0.497, a bag of
-    grey levels 0.522.
+    gray levels 0.522.
     That is chance: a run as short as this does not learn the task.
 
 paper: `fractal train pathfinder --preset paper --data DIR`
@@ -12,12 +12,12 @@ paper: `fractal train pathfinder --preset paper --data DIR`
     Transformer 71.40, Performer 77.05.
 """
 
-from .._config import Config, Data, Model, Optimiser
+from .._config import Config, Data, Model, Optimizer
 
 MINI = Config(
     data=Data("pathfinder", "mini", batch=32),
     model=Model(width=48, depth=2, options={"order": 8}),
-    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=1000,
 )
 
@@ -33,7 +33,7 @@ PAPER = Config(
         dropout=0.05,
         options={"order": 256, "blocks": 8, "C_init": "trunc", "dt_min": 0.001, "clip_eigs": False},
     ),
-    optimiser=Optimiser(
+    optimizer=Optimizer(
         lr=0.0045,
         ssm_lr=0.0009,
         weight_decay=0.03,
@@ -56,7 +56,7 @@ TRANSFORMER = Config(
         dropout=0.2,
         options={"heads": 4, "qkv": 16, "mlp": 32, "positions": "sinusoid"},
     ),
-    optimiser=Optimiser(lr=0.001, weight_decay=0, warmup=312, clip=0),
+    optimizer=Optimizer(lr=0.001, weight_decay=0, warmup=312, clip=0),
     steps=62400,
     evaluate_every=1000,
     checkpoint_every=1000,

@@ -3,7 +3,7 @@
 mini: `fractal train pathx`
     about 3 min on two shared cores, compilation included.
     Measured test accuracy 0.490 (seed 0); the most frequent class has 0.510, a bag of
-    grey levels 0.500.
+    gray levels 0.500.
     That is chance: a run as short as this does not learn the task.
 
 paper: `fractal train pathx --preset paper --data DIR`
@@ -12,12 +12,12 @@ paper: `fractal train pathx --preset paper --data DIR`
     Transformer fails, Performer fails.
 """
 
-from .._config import Config, Data, Model, Optimiser
+from .._config import Config, Data, Model, Optimizer
 
 MINI = Config(
     data=Data("pathx", "mini", batch=16),
     model=Model(width=32, depth=2, options={"order": 8}),
-    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=50),
+    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=50),
     steps=500,
 )
 
@@ -39,7 +39,7 @@ PAPER = Config(
             "clip_eigs": False,
         },
     ),
-    optimiser=Optimiser(
+    optimizer=Optimizer(
         lr=0.0018,
         ssm_lr=0.0006,
         weight_decay=0.06,
@@ -62,7 +62,7 @@ TRANSFORMER = Config(
         dropout=0.1,
         options={"heads": 2, "qkv": 16, "mlp": 32, "positions": "learned"},
     ),
-    optimiser=Optimiser(lr=0.001, weight_decay=0, warmup=2500, clip=1),
+    optimizer=Optimizer(lr=0.001, weight_decay=0, warmup=2500, clip=1),
     steps=500000,
     evaluate_every=1000,
     checkpoint_every=1000,

@@ -3,7 +3,7 @@
 mini: `fractal train psmnist`
     after `fractal data smnist`; about 4 min on one core, compilation included.
     Measured test accuracy 0.938 (seed 0); the most frequent class has 0.114, a bag of
-    grey levels 0.330. With the uniform clock it is 0.935, and in shorter runs far less:
+    gray levels 0.330. With the uniform clock it is 0.935, and in shorter runs far less:
     nothing is local here, so the scale-invariant clock is taken.
 
 paper: `fractal train psmnist --preset paper`

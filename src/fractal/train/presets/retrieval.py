@@ -11,12 +11,12 @@ paper: `fractal train retrieval --preset paper --data DIR`
     Transformer 57.46, Performer 53.82.
 """
 
-from .._config import Config, Data, Model, Optimiser
+from .._config import Config, Data, Model, Optimizer
 
 MINI = Config(
     data=Data("retrieval", "mini", batch=32),
     model=Model(width=64, depth=2, options={"order": 8}),
-    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=2500,
 )
 
@@ -38,7 +38,7 @@ PAPER = Config(
             "clip_eigs": False,
         },
     ),
-    optimiser=Optimiser(
+    optimizer=Optimizer(
         lr=0.002,
         ssm_lr=0.001,
         weight_decay=0.05,
@@ -61,7 +61,7 @@ TRANSFORMER = Config(
         dropout=0.1,
         options={"heads": 4, "qkv": 128, "mlp": 512, "positions": "sinusoid"},
     ),
-    optimiser=Optimiser(lr=0.00035, weight_decay=0.1, warmup=4999, clip=0),
+    optimizer=Optimizer(lr=0.00035, weight_decay=0.1, warmup=4999, clip=0),
     steps=5000,
     evaluate_every=1000,
     checkpoint_every=1000,

@@ -3,18 +3,18 @@
 mini: `fractal train smnist`
     after `fractal data smnist`; about 4 min on two shared cores, compilation included.
     Measured test accuracy 0.976 (seed 0); the most frequent class has 0.114, a bag of
-    grey levels 0.330.
+    gray levels 0.330.
 
 paper: `fractal train smnist --preset paper`
     For GPUs; no recipe is in the papers that we follow, this one is ours. Not run here.
 """
 
-from .._config import Config, Data, Model, Optimiser
+from .._config import Config, Data, Model, Optimizer
 
 MINI = Config(
     data=Data("smnist", "mini", batch=50),
     model=Model(width=64, depth=2, options={"order": 8}),
-    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=1500,
 )
 
@@ -30,7 +30,7 @@ PAPER = Config(
         dropout=0.1,
         options={"order": 128, "blocks": 1, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": False},
     ),
-    optimiser=Optimiser(
+    optimizer=Optimizer(
         lr=0.008,
         ssm_lr=0.002,
         weight_decay=0.01,
@@ -53,7 +53,7 @@ TRANSFORMER = Config(
         dropout=0.1,
         options={"heads": 4, "qkv": 96, "mlp": 192, "positions": "sinusoid"},
     ),
-    optimiser=Optimiser(lr=0.001, weight_decay=0, warmup=1000, clip=1),
+    optimizer=Optimizer(lr=0.001, weight_decay=0, warmup=1000, clip=1),
     steps=84000,
     evaluate_every=1000,
     checkpoint_every=1000,

@@ -11,12 +11,12 @@ paper: `fractal train text --preset paper`
     Transformer 64.27, Performer 65.40.
 """
 
-from .._config import Config, Data, Model, Optimiser
+from .._config import Config, Data, Model, Optimizer
 
 MINI = Config(
     data=Data("text", "mini", batch=32),
     model=Model(width=64, depth=2, options={"order": 8}),
-    optimiser=Optimiser(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=1000,
 )
 
@@ -38,7 +38,7 @@ PAPER = Config(
             "clip_eigs": False,
         },
     ),
-    optimiser=Optimiser(
+    optimizer=Optimizer(
         lr=0.004,
         ssm_lr=0.001,
         weight_decay=0.07,
@@ -61,7 +61,7 @@ TRANSFORMER = Config(
         dropout=0.1,
         options={"heads": 4, "qkv": 256, "mlp": 1024, "positions": "sinusoid"},
     ),
-    optimiser=Optimiser(lr=0.00056, weight_decay=0.1, warmup=8000, clip=0),
+    optimizer=Optimizer(lr=0.00056, weight_decay=0.1, warmup=8000, clip=0),
     steps=20000,
     evaluate_every=1000,
     checkpoint_every=1000,

@@ -1,6 +1,6 @@
-"""Which initialisation trains best, early and late, each with its own best range of Δ?
+"""Which initialization trains best, early and late, each with its own best range of Δ?
 
-`python -m experiments.initialisation`, about an hour of CPU time
+`python -m experiments.initialization`, about an hour of CPU time
 
 None has a lower loss early. Late, the normal spectrum is best on MNIST and images, and the
 published pair last; on ListOps all are alike. A random B does as well as the operator's gains.
@@ -66,7 +66,7 @@ def case(task: str, init: str, bounds: tuple[float, float], seed: int) -> dict:
 
 def best(task: str, init: str) -> tuple[float, float]:
     """The range that did best of those that were tried."""
-    lines = read_experiment(runs.ROOT / "results", "initialisation") or []
+    lines = read_experiment(runs.ROOT / "results", "initialization") or []
     same = {"task": task, "init": init, "seed": 0}.items()
     [(chosen, *_)] = chosen_ranges([line for line in lines if same <= line.items()])
     return next(bounds for bounds in RANGES if bounds[1] == chosen["dt_max"])
@@ -76,11 +76,11 @@ def main() -> None:
     """All cases."""
     pairs = [(task, init) for task in TASKS for init in INITS]
     first = [case(*pair, bounds, 0) for pair in pairs for bounds in RANGES[:2]]
-    runs.run("initialisation", first, measure)
+    runs.run("initialization", first, measure)
     shorter = [case(*pair, RANGES[2], 0) for pair in pairs if best(*pair) != RANGES[0]]
-    runs.run("initialisation", shorter, measure)
+    runs.run("initialization", shorter, measure)
     for seed in runs.SEEDS[1:]:
-        runs.run("initialisation", [case(*pair, best(*pair), seed) for pair in pairs], measure)
+        runs.run("initialization", [case(*pair, best(*pair), seed) for pair in pairs], measure)
 
 
 if __name__ == "__main__":

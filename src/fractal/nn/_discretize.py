@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from ._parts import Parts
 
-DISCRETISATIONS = ("zoh", "bilinear")
+DISCRETIZATIONS = ("zoh", "bilinear")
 
 
 def gate_and_rest(method: str, w: Parts, elapsed: Float[Array, "*shape"]) -> tuple[Parts, Parts]:

@@ -1,4 +1,4 @@
-"""The optimiser: AdamW with groups of parameters chosen by their full path.
+"""The optimizer: AdamW with groups of parameters chosen by their full path.
 
 What governs the states (eigenvalues, time steps, by choice B, C, D) has a learning rate of its own
 and no weight decay, as in S5. Everything else, norms and biases included, has weight decay: in S5
@@ -12,7 +12,7 @@ import jax
 import optax
 from jaxtyping import PyTree
 
-from ._config import Optimiser
+from ._config import Optimizer
 
 T = TypeVar("T")
 
@@ -24,31 +24,31 @@ _INPUT = re.compile(r"\.mixer\.B$")
 _READOUT = re.compile(r"\.mixer\.(C|C1|C2|D|W)$")
 
 
-def label(path: str, optimiser: Optimiser) -> str:
+def label(path: str, optimizer: Optimizer) -> str:
     """The group of a parameter: `"frozen"`, `"states"`, `"slow"` or `"rest"`."""
     if FROZEN.search(path):
         return "frozen"
     if _DYNAMICS.search(path):
         return "states"
     if _TIME_STEPS.search(path):
-        return "rest" if optimiser.dt_global else "states"
+        return "rest" if optimizer.dt_global else "states"
     if _INPUT.search(path):
-        return {"B-decays": "slow", "B-fast": "rest"}.get(optimiser.groups, "states")
+        return {"B-decays": "slow", "B-fast": "rest"}.get(optimizer.groups, "states")
     if _READOUT.search(path):
-        return "states" if optimiser.groups == "all-slow" else "rest"
+        return "states" if optimizer.groups == "all-slow" else "rest"
     return "rest"
 
 
-def labels(model: PyTree, optimiser: Optimiser) -> PyTree:
+def labels(model: PyTree, optimizer: Optimizer) -> PyTree:
     """The group of every parameter of a model."""
     return jax.tree_util.tree_map_with_path(
-        lambda path, _: label(jax.tree_util.keystr(path), optimiser), model
+        lambda path, _: label(jax.tree_util.keystr(path), optimizer), model
     )
 
 
-def schedule(optimiser: Optimiser, steps: int, peak: float) -> optax.Schedule:
+def schedule(optimizer: Optimizer, steps: int, peak: float) -> optax.Schedule:
     """A straight rise to the peak over the warm-up, then a cosine to 0 at the last step."""
-    warmup = optimiser.warmup
+    warmup = optimizer.warmup
     rise = optax.linear_schedule(peak / (warmup + 1), peak, warmup) if warmup else None
     fall = optax.cosine_decay_schedule(peak, steps - warmup)
     return fall if rise is None else optax.join_schedules([rise, fall], [warmup])
@@ -57,7 +57,7 @@ def schedule(optimiser: Optimiser, steps: int, peak: float) -> optax.Schedule:
 def step(
     transformation: optax.GradientTransformation, gradient: T, moments: optax.OptState, model: T
 ) -> tuple[T, optax.OptState]:
-    """The model after a step, and the optimiser's moments."""
+    """The model after a step, and the optimizer's moments."""
     tree: Any = model  # optax knows no modules
     updates, moments = transformation.update(cast(Any, gradient), moments, tree)
     return cast(T, optax.apply_updates(tree, updates)), moments
@@ -68,19 +68,19 @@ def averaged(average: T, model: T, decay: float) -> T:
     return jax.tree.map(lambda old, new: decay * old + (1 - decay) * new, average, model)
 
 
-def transformation(optimiser: Optimiser, steps: int) -> optax.GradientTransformation:
+def transformation(optimizer: Optimizer, steps: int) -> optax.GradientTransformation:
     """What turns gradients into updates."""
-    slow = schedule(optimiser, steps, optimiser.ssm_lr)
-    fast = schedule(optimiser, steps, optimiser.lr)
+    slow = schedule(optimizer, steps, optimizer.ssm_lr)
+    fast = schedule(optimizer, steps, optimizer.lr)
     grouped = optax.multi_transform(
         {
             "frozen": optax.set_to_zero(),
             "states": optax.adam(slow),
-            "slow": optax.adamw(slow, weight_decay=optimiser.weight_decay),
-            "rest": optax.adamw(fast, weight_decay=optimiser.weight_decay),
+            "slow": optax.adamw(slow, weight_decay=optimizer.weight_decay),
+            "rest": optax.adamw(fast, weight_decay=optimizer.weight_decay),
         },
-        lambda model: labels(model, optimiser),
+        lambda model: labels(model, optimizer),
     )
-    if optimiser.clip == 0:
+    if optimizer.clip == 0:
         return grouped
-    return optax.chain(optax.clip_by_global_norm(optimiser.clip), grouped)
+    return optax.chain(optax.clip_by_global_norm(optimizer.clip), grouped)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fractal.nn import FractalSSM, SequenceModel
-from fractal.train import Model, Optimiser
+from fractal.train import Model, Optimizer
 from fractal.train._loop import load_task
 from fractal.train._models import build
-from fractal.train._optimiser import averaged, label, labels, schedule, step, transformation
+from fractal.train._optimizer import averaged, label, labels, schedule, step, transformation
 
 DYNAMICS = {
     "fractal": {"bank.log_decay", "bank.frequency", "log_dt", "B"},
@@ -30,7 +30,7 @@ def test_the_groups_hold_exactly_the_intended_parameters(tiny, name):
     norm = None if transformer else "batch"
     model = build(Model(name, 16, 2, norm=norm), load_task(tiny), jax.random.key(0))
     groups = {}
-    for path, group in jax.tree_util.tree_leaves_with_path(labels(model, Optimiser())):
+    for path, group in jax.tree_util.tree_leaves_with_path(labels(model, Optimizer())):
         groups.setdefault(group, set()).add(jax.tree_util.keystr(path))
     in_blocks = {f".blocks[{i}].mixer.{leaf}" for i in range(2) for leaf in DYNAMICS[name]}
     assert groups.get("states", set()) == in_blocks
@@ -52,17 +52,17 @@ def test_the_groups_hold_exactly_the_intended_parameters(tiny, name):
     ],
 )
 def test_the_groupings_are_those_of_S5(groups, dt_global, expected):
-    optimiser = Optimiser(groups=groups, dt_global=dt_global)
+    optimizer = Optimizer(groups=groups, dt_global=dt_global)
     for leaf, group in expected.items():
-        assert label(f".blocks[3].mixer.{leaf}", optimiser) == group
-    assert label(".blocks[3].mixer.bank.frequency", optimiser) == "states"
-    assert label(".encoder.weight", optimiser) == "rest"
-    assert label(".blocks[3].norm.weight", optimiser) == "rest"
-    assert label(".blocks[3].inner.bias", optimiser) == "rest"
+        assert label(f".blocks[3].mixer.{leaf}", optimizer) == group
+    assert label(".blocks[3].mixer.bank.frequency", optimizer) == "states"
+    assert label(".encoder.weight", optimizer) == "rest"
+    assert label(".blocks[3].norm.weight", optimizer) == "rest"
+    assert label(".blocks[3].inner.bias", optimizer) == "rest"
 
 
 def test_the_learning_rate_rises_to_its_peak_and_falls_as_a_cosine_to_zero():
-    rate = schedule(Optimiser(warmup=10), 110, 2.0)
+    rate = schedule(Optimizer(warmup=10), 110, 2.0)
     rates = np.array([float(rate(k)) for k in range(111)])
     np.testing.assert_allclose(np.diff(rates[:11]), rates[1] - rates[0], rtol=1e-4)
     assert rates[0] > 0
@@ -86,9 +86,9 @@ def small():
 
 def test_states_move_at_their_own_rate_without_decay_and_running_averages_not_at_all(small):
     """With gradients of 1 the first step of Adam is the learning rate itself."""
-    settings = Optimiser(lr=0.1, ssm_lr=0.01, weight_decay=0.5, warmup=0)
-    optimiser = transformation(settings, steps=10)
-    after, _ = step(optimiser, jax.tree.map(jnp.ones_like, small), optimiser.init(small), small)
+    settings = Optimizer(lr=0.1, ssm_lr=0.01, weight_decay=0.5, warmup=0)
+    optimizer = transformation(settings, steps=10)
+    after, _ = step(optimizer, jax.tree.map(jnp.ones_like, small), optimizer.init(small), small)
     old, new = small.blocks[0], after.blocks[0]
     np.testing.assert_allclose(old.mixer.log_dt - new.mixer.log_dt, 0.01, rtol=1e-4)
     np.testing.assert_allclose(old.mixer.B - new.mixer.B, 0.01, rtol=1e-3)
@@ -99,9 +99,9 @@ def test_states_move_at_their_own_rate_without_decay_and_running_averages_not_at
 
 def test_a_clipped_gradient_has_the_given_norm(small):
     """Seen in Adam's first moment, a tenth of the gradient."""
-    optimiser = transformation(Optimiser(clip=1.0, warmup=0), steps=10)
+    optimizer = transformation(Optimizer(clip=1.0, warmup=0), steps=10)
     gradient = jax.tree.map(lambda x: 100 * jnp.ones_like(x), small)
-    _, moments = step(optimiser, gradient, optimiser.init(small), small)
+    _, moments = step(optimizer, gradient, optimizer.init(small), small)
     first = [
         leaf
         for path, leaf in jax.tree_util.tree_leaves_with_path(moments)
