@@ -1,19 +1,15 @@
 """The one error that the command line shows without a traceback."""
 
-import difflib
-from collections.abc import Iterable
 
+class UserError(ValueError):
+    """A mistake in what the user gave: one line that says what is wrong and what to do.
 
-class UserError(Exception):
-    """A mistake in what the user gave: one line that says what is wrong and what to do."""
+    `argument` names the argument or setting that is wrong, as Python spells it; the command line
+    shows it as a flag.
+    """
 
     exit_code = 2
 
-
-def check_name(kind: str, name: str, known: Iterable[str]) -> None:
-    """Refuse a name that is not known, with the one that was perhaps meant."""
-    known = tuple(known)
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
-        raise UserError(f"there is no {kind} {name!r}: {hint}")
+    def __init__(self, message: str, *, argument: str | None = None):
+        super().__init__(message if argument is None else f"{argument}: {message}")
+        self.message, self.argument = message, argument

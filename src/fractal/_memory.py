@@ -7,11 +7,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from ._checks import check_alpha, check_count, check_order, check_real
 from ._files import read_tensors, write_tensors
 from ._power_sums import power_sums
-from .theory import Fractional, Modes, modes, recall
-from .theory._arguments import check_alpha, check_count, check_order, check_real
-from .theory._modes import LARGEST_ALPHA
+from .theory import LARGEST_ALPHA, Fractional, Modes, modes, recall
 
 _FORMAT = "fractal-memory-1"
 _LARGEST_SAMPLE = 1e290  # so that sums over a stream stay within float64

@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg
 
 from fractal import theory
-from fractal.nn import FractalSSM, State
+from fractal.nn import FractalSSM, FractalState
 from signals import relative_error, signals
 
 CLOCKS = ("uniform", "scale-invariant")
@@ -252,9 +252,9 @@ def unrolled(ssm, u, dt, modes, time):
         w = rates * steps * passed
         gate = jnp.exp(-w) if ssm.discretization == "zoh" else (1 - w / 2) / (1 + w / 2)
         z = gate * z + (1 - gate) / rates * (B @ u)
-        return State(z, time + dt), ssm.C @ jnp.concatenate([z.real, z.imag]) + ssm.D * u
+        return FractalState(z, time + dt), ssm.C @ jnp.concatenate([z.real, z.imag]) + ssm.D * u
 
-    final, outputs = jax.lax.scan(step, State(modes, time), (u, dt))
+    final, outputs = jax.lax.scan(step, FractalState(modes, time), (u, dt))
     return outputs, final
 
 
@@ -278,7 +278,7 @@ def test_first_and_second_derivatives_equal_autodiff_of_a_loop(clock, discretiza
             return jnp.sum(jnp.sin(y)) + jnp.sum(final.modes.imag**2)
 
         def ours(ssm, u, dt, modes):
-            return ssm(u, State(modes, time), dt if irregular else None)
+            return ssm(u, FractalState(modes, time), dt if irregular else None)
 
         def plain(ssm, u, dt, modes):
             return unrolled(ssm, u, dt, modes, time)

@@ -5,7 +5,7 @@ import numpy as np
 import optax
 import pytest
 
-from fractal.nn import FractalSSM, State
+from fractal.nn import FractalSSM, FractalState
 
 USUAL_RATE = 1e-3
 PIECE, PIECES = 50_000, 20
@@ -45,7 +45,7 @@ def test_a_million_steps_after_rough_training_neither_grow_nor_break(init, clock
     ))  # fmt: skip
     run = eqx.filter_jit(lambda ssm, u, state: ssm(u, state))
     size = sum(ssm.sizes)
-    start = State(jnp.exp(1j * jax.random.uniform(jax.random.key(2), (size,))), jnp.array(1.0))
+    start = FractalState(jnp.exp(1j * jax.random.uniform(jax.random.key(2), (size,))), jnp.array(1.0))
     quiet, driven, power = start, start, []
     for i in range(PIECES):
         _, quiet = run(ssm, jnp.zeros((PIECE, 4)), quiet)

@@ -10,8 +10,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from ..nn._inputs import check_mask, check_sample, check_sequence, without_padding
-from ..theory._arguments import check_count
+from .._checks import check_count
+from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
 
 _TOGETHER = 128  # queries at a time: (heads, 128, time) weights are held
 

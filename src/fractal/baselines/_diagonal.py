@@ -13,7 +13,7 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
-from ..nn._inputs import check_mask, check_sample, check_sequence, without_padding
+from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
 from ._convolution import check_causal, convolve
 
 _EXACT = lax.Precision.HIGHEST  # kernels need all digits, on every device

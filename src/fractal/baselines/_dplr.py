@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from ..nn._parts import from_halves, to_halves
+from .._engine.parts import from_halves, to_halves
 
 _TOGETHER = 64  # frequencies at a time: (width, order, 64) numbers are held
 

@@ -10,10 +10,10 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from ..nn._discretize import gate_and_rest
-from ..nn._initial import dt_range
-from ..nn._inputs import check_mask, check_sequence, without_padding
-from ..theory._arguments import check_choice, check_count
+from .._checks import check_choice, check_count
+from .._engine.discretize import gate_and_rest
+from .._engine.inputs import check_mask, check_sequence, without_padding
+from .._engine.step_size import dt_range
 from ._convolution import check_causal, check_rescale, convolve
 from ._diagonal import Diagonal, exponential_sums
 from ._legs import normal_legs

@@ -10,8 +10,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..nn._inputs import check_mask, check_sample, check_sequence, without_padding
-from ..theory._arguments import check_count, check_positive
+from .._checks import check_count, check_positive
+from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
 from ._convolution import check_causal, check_rescale
 
 CHUNK = 32

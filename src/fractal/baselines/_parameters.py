@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from ..theory._arguments import check_count
+from .._checks import check_count
 
 
 def to_pairs(x: Complex[Array, "*shape"] | Complex[np.ndarray, "*shape"]) -> Float[Array, "..."]:

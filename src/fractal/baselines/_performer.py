@@ -9,8 +9,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ..nn._inputs import check_mask, check_sample, check_sequence, without_padding
-from ..theory._arguments import check_choice, check_count
+from .._checks import check_choice, check_count
+from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
 from ._attention import check_attends_back, check_no_dt, draw_heads, gather, project
 from ._features import favor, favor_exponents, orthogonal_rows
 

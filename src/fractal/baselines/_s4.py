@@ -9,9 +9,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from ..nn._initial import dt_range
-from ..nn._inputs import check_mask, check_sample, check_sequence, without_padding
-from ..theory._arguments import check_count, check_order
+from .._checks import check_count, check_order
+from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
+from .._engine.step_size import dt_range
 from ._convolution import check_causal, check_rescale, convolve
 from ._dplr import LowRank, dplr_kernels
 from ._legs import normal_legs

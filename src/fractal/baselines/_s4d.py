@@ -9,9 +9,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from ..nn._discretize import DISCRETIZATIONS, gate_and_rest
-from ..nn._initial import dt_range
-from ..theory._arguments import check_choice, check_count, check_order
+from .._checks import check_choice, check_count, check_order
+from .._engine.discretize import DISCRETIZATIONS, gate_and_rest
+from .._engine.step_size import dt_range
 from ._convolution import check_causal, check_rescale
 from ._diagonal import Diagonal
 from ._legs import normal_legs

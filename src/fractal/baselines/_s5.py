@@ -10,10 +10,10 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from ..nn._chunked import states
-from ..nn._discretize import DISCRETIZATIONS, gate_and_rest
-from ..nn._initial import dt_range
-from ..nn._inputs import (
+from .._checks import check_choice, check_count
+from .._engine.chunked import states
+from .._engine.discretize import DISCRETIZATIONS, gate_and_rest
+from .._engine.inputs import (
     check_durations,
     check_mask,
     check_sample,
@@ -22,8 +22,8 @@ from ..nn._inputs import (
     last_state,
     without_padding,
 )
-from ..nn._parts import Parts, from_halves, to_halves
-from ..theory._arguments import check_choice, check_count
+from .._engine.parts import Parts, from_halves, to_halves
+from .._engine.step_size import dt_range
 from ._legs import normal_legs
 from ._parameters import complex_normal, from_pairs, lecun_normal, log_steps, to_pairs
 

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._checks import check_count
 from ..nn._block import Mixer, check_dropout
 from ..nn._norms import BATCH_AXIS, LayerNorm
-from ..theory._arguments import check_count
 from ._attention import Attention
 
 

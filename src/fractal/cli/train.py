@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from .._allocator import keep_freed_memory
-from .._errors import UserError, check_name
+from .._checks import check_name
+from .._errors import UserError
 from .console import Stdout
 from .settings import changed
 

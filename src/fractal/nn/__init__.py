@@ -3,6 +3,7 @@
 `linear_scan` → `FractalSSM` → `Block` → `SequenceModel`.
 """
 
+from .._engine.scan import linear_scan as linear_scan
 from ._block import Block as Block
 from ._block import Mixer as Mixer
 from ._filter_bank import FreeBank as FreeBank
@@ -13,6 +14,5 @@ from ._model import SequenceModel as SequenceModel
 from ._norms import BatchNorm as BatchNorm
 from ._norms import LayerNorm as LayerNorm
 from ._norms import Statistics as Statistics
-from ._scan import linear_scan as linear_scan
 from ._ssm import FractalSSM as FractalSSM
-from ._ssm import State as State
+from ._ssm import FractalState as FractalState

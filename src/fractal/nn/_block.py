@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..theory._arguments import check_choice, check_count
-from ._inputs import check_mask
+from .._checks import check_choice, check_count
+from .._engine.inputs import check_mask
 from ._norms import BATCH_AXIS, NORMS, BatchNorm, LayerNorm, Statistics
 
 GATES = ("silu", "half_glu1", "half_glu2", "full_glu")

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._spectra import SMALLEST_ALPHA, Spectrum, spectrum
+from ._spectra import SMALLEST_ALPHA, BlockSpectrum, spectrum
 
 LARGEST_LEARNED = 0.94  # the spectra are smooth from SMALLEST_ALPHA up to here
 
 
-class Modes(NamedTuple):
+class BankModes(NamedTuple):
     """Decay and frequency of λ = decay + i·frequency, and the gain |b|, of each mode."""
 
     decay: Float[Array, " modes"]
@@ -32,14 +32,14 @@ class FreeBank(eqx.Module):
     log_decay: Float[Array, " modes"]
     frequency: Float[Array, " modes"]
 
-    def __init__(self, blocks: Sequence[Spectrum]):
+    def __init__(self, blocks: Sequence[BlockSpectrum]):
         rates = np.concatenate([block.rates for block in blocks])
         self.log_decay = jnp.asarray(np.log(np.real(rates)))
         self.frequency = jnp.asarray(np.imag(rates))
 
-    def __call__(self) -> Modes:
+    def __call__(self) -> BankModes:
         """The modes of all blocks."""
-        return Modes(jnp.exp(self.log_decay), self.frequency, jnp.ones_like(self.frequency))
+        return BankModes(jnp.exp(self.log_decay), self.frequency, jnp.ones_like(self.frequency))
 
 
 def learnable(alphas: Sequence[float]) -> list[float]:
@@ -81,14 +81,14 @@ class LearnedAlphaBank(eqx.Module):
         odds = jnp.exp(_MIDDLE + _REACH * jnp.tanh(self.place))
         return odds / (1 + odds)
 
-    def __call__(self) -> Modes:
+    def __call__(self) -> BankModes:
         """The modes of all blocks."""
         series, real = _series(self.init, self.order)
         angle = jnp.pi / 2 - 2 * jnp.arctan(jnp.tanh(self.place / 2))  # arccos(tanh(place))
         polynomials = jnp.cos(angle[:, None] * np.arange(len(series)))
         logs = jnp.einsum("kd,dfm->fkm", polynomials, jnp.asarray(series, polynomials.dtype))
         decay, frequency, gain = jnp.exp(logs)
-        return Modes(decay.ravel(), jnp.where(real, 0.0, frequency).ravel(), gain.ravel())
+        return BankModes(decay.ravel(), jnp.where(real, 0.0, frequency).ravel(), gain.ravel())
 
 
 def _log_odds(alpha):

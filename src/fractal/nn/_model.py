@@ -10,9 +10,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
-from ..theory._arguments import check_choice, check_count
+from .._checks import check_choice, check_count
+from .._engine.inputs import check_mask
 from ._block import Block, Mixer, Residual, dense
-from ._inputs import check_mask
 from ._norms import BATCH_AXIS, LayerNorm, Statistics
 from ._ssm import FractalSSM
 

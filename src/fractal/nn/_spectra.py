@@ -10,17 +10,14 @@ import numpy as np
 from jaxtyping import Complex, Float
 
 from .. import theory
-from ..theory._arguments import check_alpha, check_choice, check_order
-from ..theory._basis import norms
-from ..theory._modes import LARGEST_ALPHA
-from ..theory._operators import fractional_pair
+from .._checks import check_alpha, check_choice, check_order
 
 SMALLEST_ALPHA = 0.01  # below it the fractional operator's eigenvectors degenerate towards LegS
 INITS = ("normal", "fractional", "published")
 IMAGINARY = ("lin", "inv", "none")
 
 
-class Spectrum(NamedTuple):
+class BlockSpectrum(NamedTuple):
     """Rates λ, of positive real part, and gains |b| of the stored modes."""
 
     rates: Complex[np.ndarray, " modes"]
@@ -29,7 +26,7 @@ class Spectrum(NamedTuple):
 
 def spectrum(
     init: str, alpha: float, order: SupportsIndex, imaginary: str | None = None
-) -> Spectrum:
+) -> BlockSpectrum:
     """The modes of a block.
 
     **Arguments:**
@@ -46,30 +43,31 @@ def spectrum(
     if init == "published":
         return _published(check_alpha(alpha), order, imaginary or "lin")
     if init == "fractional" and alpha >= SMALLEST_ALPHA:
-        return _fractional(check_alpha(alpha, largest=LARGEST_ALPHA), order)
+        return _fractional(check_alpha(alpha, largest=theory.LARGEST_ALPHA), order)
     return _normal(check_alpha(alpha), order)
 
 
-def _normal(alpha: float, order: int) -> Spectrum:
+def _normal(alpha: float, order: int) -> BlockSpectrum:
     """The normal part of the operator: (1−α)/2 + S with S skew; HiPPO-N at α = 0."""
-    g, n = norms(alpha, order) * np.sqrt(1 - alpha), np.arange(order)
+    n = np.arange(order)
+    g = np.sqrt(2 * n + 1 - alpha)
     skew = np.outer(g, g) / 2 * np.sign(n[:, None] - n)
     frequencies, V = np.linalg.eigh(-1j * skew)
     upper = frequencies > 0
-    return Spectrum((1 - alpha) / 2 + 1j * frequencies[upper], np.abs(V.conj().T @ g)[upper])
+    return BlockSpectrum((1 - alpha) / 2 + 1j * frequencies[upper], np.abs(V.conj().T @ g)[upper])
 
 
-def _fractional(alpha: float, order: int) -> Spectrum:
+def _fractional(alpha: float, order: int) -> BlockSpectrum:
     """The fractional operator's own modes: the two real ones first, then pairs by frequency."""
-    A, B = fractional_pair(alpha, order)
-    rates, V = np.linalg.eig(A)
-    gains = np.abs(np.linalg.solve(V, B.astype(complex)))
+    operator = theory.operator(theory.Fractional(alpha), order)
+    rates, V = np.linalg.eig(operator.A)
+    gains = np.abs(np.linalg.solve(V, operator.B.astype(complex)))
     ascending = np.lexsort((np.real(rates), np.imag(rates)))
     kept = ascending[np.imag(rates)[ascending] >= 0]
-    return Spectrum(rates[kept].astype(complex), gains[kept])
+    return BlockSpectrum(rates[kept].astype(complex), gains[kept])
 
 
-def _published(alpha: float, order: int, imaginary: str) -> Spectrum:
+def _published(alpha: float, order: int, imaginary: str) -> BlockSpectrum:
     """The paper's eigenvalues 1 … N with an imaginary part from S4D, and V⁻¹B exactly."""
     check_choice("imaginary", imaginary, IMAGINARY)
     spec = theory.published_spectrum(alpha, order)
@@ -81,4 +79,4 @@ def _published(alpha: float, order: int, imaginary: str) -> Spectrum:
     n = np.arange(order)
     added = {"lin": np.pi * n, "inv": order / np.pi * (order / (2 * n + 1) - 1), "none": 0 * n}
     B = theory.published_operator(alpha, order).B
-    return Spectrum(spec.eigenvalues + 1j * added[imaginary], np.abs(spec.V_inv @ B))
+    return BlockSpectrum(spec.eigenvalues + 1j * added[imaginary], np.abs(spec.V_inv @ B))

@@ -10,13 +10,10 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from ..theory._arguments import check_choice, check_count, check_order
-from ._chunked import states
-from ._clock import CLOCKS, reversed_ticks, ticks
-from ._discretize import DISCRETIZATIONS, gate_and_rest
-from ._filter_bank import FreeBank, LearnedAlphaBank, learnable
-from ._initial import draw, dt_range, repeated
-from ._inputs import (
+from .._checks import check_choice, check_count, check_order
+from .._engine.chunked import states
+from .._engine.discretize import DISCRETIZATIONS, gate_and_rest
+from .._engine.inputs import (
     check_durations,
     check_mask,
     check_sample,
@@ -25,13 +22,17 @@ from ._inputs import (
     last_state,
     without_padding,
 )
-from ._parts import Parts, from_halves, to_halves
+from .._engine.parts import Parts, from_halves, to_halves
+from .._engine.step_size import dt_range
+from ._clock import CLOCKS, reversed_ticks, ticks
+from ._filter_bank import FreeBank, LearnedAlphaBank, learnable
+from ._initial import draw, repeated
 from ._spectra import spectrum
 
 DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
 
 
-class State(NamedTuple):
+class FractalState(NamedTuple):
     """What a layer remembers: its modes, and how much time has passed.
 
     In float32 the time of a stream that goes on by ones stops at 2²⁴ ≈ 17 million.
@@ -145,10 +146,10 @@ class FractalSSM(eqx.Module):
     def __call__(
         self,
         u: ArrayLike,
-        state: State | None = None,
+        state: FractalState | None = None,
         dt: ArrayLike | None = None,
         mask: ArrayLike | None = None,
-    ) -> tuple[Float[Array, "time width"], State]:
+    ) -> tuple[Float[Array, "time width"], FractalState]:
         """All outputs, and the state after the last step.
 
         **Arguments:**
@@ -181,12 +182,12 @@ class FractalSSM(eqx.Module):
             y += self._states(True, signal, back, jnp.zeros_like(state.modes)) @ backward.T
         passed = jnp.broadcast_to(dt, (length,)).sum(where=mask)
         modes = from_halves(last_state(x, end, to_halves(state.modes)))
-        return (y + self.D * signal).astype(u.dtype), State(modes, state.time + passed)
+        return (y + self.D * signal).astype(u.dtype), FractalState(modes, state.time + passed)
 
     @jax.jit
     def step(
-        self, u: ArrayLike, state: State, dt: ArrayLike | None = None
-    ) -> tuple[Float[Array, " width"], State]:
+        self, u: ArrayLike, state: FractalState, dt: ArrayLike | None = None
+    ) -> tuple[Float[Array, " width"], FractalState]:
         """One step of the scan; u is of shape (width,)."""
         if self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: it has no step")
@@ -198,12 +199,12 @@ class FractalSSM(eqx.Module):
         gate, rest = gate_and_rest(self.discretization, w, elapsed)
         z = jax.lax.complex(*gate) * state.modes + jax.lax.complex(*rest) * (B @ signal)
         y = self.C @ to_halves(z) + self.D * signal
-        return y.astype(u.dtype), State(z, state.time + dt)
+        return y.astype(u.dtype), FractalState(z, state.time + dt)
 
-    def initial_state(self) -> State:
+    def initial_state(self) -> FractalState:
         """The state before the first sample."""
         zero = jnp.zeros(sum(self.sizes), self.D.dtype)
-        return State(zero + 0j, jnp.zeros((), self.D.dtype))
+        return FractalState(zero + 0j, jnp.zeros((), self.D.dtype))
 
     def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
         return states(reverse, self.discretization, self._modes(), elapsed, signal, start)

@@ -4,7 +4,7 @@ import os
 import pathlib
 from collections.abc import Callable
 
-from .._errors import check_name
+from .._checks import check_name
 from . import image, listops, pathfinder, retrieval, smnist, text
 from ._request import Preset, Request, Validation
 from ._task import Task

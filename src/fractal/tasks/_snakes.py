@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Integer, UInt8
 
-from ..theory._arguments import check_choice
+from .._checks import check_choice
 from ._ground import Ground
 from ._paddles import FULL, Paddle, Paddles, Seed, Style, marker, paddles
 

@@ -16,6 +16,7 @@ from ._measures import LagT as LagT
 from ._measures import LegS as LegS
 from ._measures import LegT as LegT
 from ._measures import Measure as Measure
+from ._modes import LARGEST_ALPHA as LARGEST_ALPHA
 from ._modes import Modes as Modes
 from ._modes import modes as modes
 from ._operators import Operator as Operator

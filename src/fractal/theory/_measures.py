@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ._arguments import (
+from .._checks import (
     check_ages,
     check_alpha,
     check_count,

@@ -6,7 +6,7 @@ from typing import SupportsIndex
 import numpy as np
 from jaxtyping import Complex
 
-from ._arguments import check_alpha, check_order
+from .._checks import check_alpha, check_order
 from ._operators import fractional_pair
 
 LARGEST_ALPHA = 0.95  # beyond it κ(V) grows without bound

@@ -10,7 +10,7 @@ from typing import SupportsIndex
 import numpy as np
 from jaxtyping import Float, Inexact
 
-from ._arguments import check_order
+from .._checks import check_order
 from ._basis import endpoint_values, norms
 from ._measures import Fractional, LagT, LegS, LegT, Measure, check_measure
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ._arguments import check_ages, check_order, check_real, check_samples
+from .._checks import check_ages, check_order, check_real, check_samples
 from ._measures import Measure, check_measure
 
 _ROWS = 1 << 14  # points evaluated at once: bounds the memory of long signals

@@ -5,7 +5,7 @@ from typing import SupportsIndex
 import numpy as np
 from jaxtyping import Float
 
-from ._arguments import check_alpha, check_count, check_order, check_positive
+from .._checks import check_alpha, check_count, check_order, check_positive
 from ._basis import endpoint_values, jacobi, norms
 from ._measures import Fractional
 from ._operators import Operator, published_pair

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import tyro
 
-from .._errors import UserError, check_name
+from .._checks import check_name
+from .._errors import UserError
 from ..nn._block import GATES
 from ..nn._model import DTYPES, POOLINGS
 from ..nn._norms import NORMS

@@ -11,7 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .._errors import UserError, check_name
+from .._checks import check_name
+from .._errors import UserError
 from .._files import write_whole
 
 _SECONDS_BETWEEN_LINES = 5.0

@@ -11,7 +11,8 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from .. import baselines
-from .._errors import UserError, check_name
+from .._checks import check_name
+from .._errors import UserError
 from ..nn import FractalSSM, SequenceModel
 from ..tasks import Task
 from ._config import Model

@@ -7,7 +7,7 @@ Other models take these over as far as they apply.
 import dataclasses
 import types
 
-from ..._errors import check_name
+from ..._checks import check_name
 from .._config import Config, Option
 from .._models import KINDS
 from . import image, listops, pathfinder, pathx, psmnist, retrieval, smnist, text

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ._parts import Parts, join, split, times, transpose
+from .parts import Parts, join, split, times, transpose
 
 Scan = Callable[[bool, Parts, Array, Array], Array]
 

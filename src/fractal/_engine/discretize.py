@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ._parts import Parts
+from .parts import Parts
 
 DISCRETIZATIONS = ("zoh", "bilinear")
 

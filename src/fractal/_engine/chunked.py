@@ -16,9 +16,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Complex, Float
 
-from ._discretize import bilinear_slope, finite, gate_and_rest
-from ._implicit import differentiable, linear, multiply, previous
-from ._parts import Parts, join, minus, plus, split, times, to_halves
+from .discretize import bilinear_slope, finite, gate_and_rest
+from .implicit import differentiable, linear, multiply, previous
+from .parts import Parts, join, minus, plus, split, times, to_halves
 
 CHUNK = 16
 

@@ -6,10 +6,10 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Inexact
 
-from ..theory._arguments import check_choice
-from ._chunked import scan
-from ._implicit import differentiable
-from ._parts import Parts, from_halves, to_halves
+from .._checks import check_choice
+from .chunked import scan
+from .implicit import differentiable
+from .parts import Parts, from_halves, to_halves
 
 
 def linear_scan(

@@ -1,12 +1,15 @@
 """Checks of arguments: one line that names the argument, what it was, and the allowed range."""
 
+import difflib
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
+
+from ._errors import UserError
 
 
 def check_alpha(alpha: float, largest: float | None = None) -> float:
@@ -97,3 +100,12 @@ def check_real(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return array
+
+
+def check_name(kind: str, name: str, known: Iterable[str]) -> None:
+    """Refuse a name that is not known, with the one that was perhaps meant."""
+    known = tuple(known)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+        raise UserError(f"there is no {kind} {name!r}: {hint}")
