@@ -45,7 +45,9 @@ def test_a_million_steps_after_rough_training_neither_grow_nor_break(init, clock
     ))  # fmt: skip
     run = eqx.filter_jit(lambda ssm, u, state: ssm(u, state))
     size = sum(ssm.sizes)
-    start = FractalState(jnp.exp(1j * jax.random.uniform(jax.random.key(2), (size,))), jnp.array(1.0))
+    start = FractalState(
+        jnp.exp(1j * jax.random.uniform(jax.random.key(2), (size,))), jnp.array(1.0)
+    )
     quiet, driven, power = start, start, []
     for i in range(PIECES):
         _, quiet = run(ssm, jnp.zeros((PIECE, 4)), quiet)

@@ -14,6 +14,7 @@ from .._checks import check_choice, check_count
 from .._engine.discretize import gate_and_rest
 from .._engine.inputs import check_mask, check_sequence, without_padding
 from .._engine.step_size import dt_range
+from ..nn import parameter
 from ._convolution import check_causal, check_rescale, convolve
 from ._diagonal import Diagonal, exponential_sums
 from ._legs import normal_legs
@@ -40,11 +41,11 @@ class DSS(eqx.Module):
     (100, 4)
     """
 
-    real: Float[Array, " modes"]
-    frequency: Float[Array, " modes"]
-    W: Float[Array, "scans width modes 2"]
-    D: Float[Array, " width"]
-    log_dt: Float[Array, "width 2"]
+    real: Float[Array, " modes"] = parameter("dynamics")
+    frequency: Float[Array, " modes"] = parameter("dynamics")
+    W: Float[Array, "scans width modes 2"] = parameter("readout")
+    D: Float[Array, " width"] = parameter("readout")
+    log_dt: Float[Array, "width 2"] = parameter("step_size")
     kernel: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count
 from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
+from ..nn import parameter
 from ._attention import check_attends_back, check_no_dt, draw_heads, gather, project
 from ._features import favor, favor_exponents, orthogonal_rows
 
@@ -49,7 +50,7 @@ class Performer(eqx.Module):
 
     projections: Float[Array, "3 heads size width"]
     out: Float[Array, "width heads size"]
-    random_features: Float[Array, "features size"] | None
+    random_features: Float[Array, "features size"] | None = parameter("buffer")
     causal: bool = eqx.field(static=True)
 
     def __init__(

@@ -12,6 +12,7 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 from .._checks import check_count, check_order
 from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
 from .._engine.step_size import dt_range
+from ..nn import parameter
 from ._convolution import check_causal, check_rescale, convolve
 from ._dplr import LowRank, dplr_kernels
 from ._legs import normal_legs
@@ -42,13 +43,13 @@ class S4(eqx.Module):
     ((100, 4), (4,))
     """
 
-    log_decay: Float[Array, "copies modes"]
-    frequency: Float[Array, "copies modes"]
-    P: Float[Array, "copies modes 2"]
-    B: Float[Array, "copies modes 2"]
-    C: Float[Array, "scans width modes 2"]
-    D: Float[Array, " width"]
-    log_dt: Float[Array, " width"]
+    log_decay: Float[Array, "copies modes"] = parameter("dynamics")
+    frequency: Float[Array, "copies modes"] = parameter("dynamics")
+    P: Float[Array, "copies modes 2"] = parameter("dynamics")
+    B: Float[Array, "copies modes 2"] = parameter("input")
+    C: Float[Array, "scans width modes 2"] = parameter("readout")
+    D: Float[Array, " width"] = parameter("readout")
+    log_dt: Float[Array, " width"] = parameter("step_size")
     length: int = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 from .._checks import check_choice, check_count, check_order
 from .._engine.discretize import DISCRETIZATIONS, gate_and_rest
 from .._engine.step_size import dt_range
+from ..nn import parameter
 from ._convolution import check_causal, check_rescale
 from ._diagonal import Diagonal
 from ._legs import normal_legs
@@ -35,12 +36,12 @@ class S4D(eqx.Module):
     ((100, 4), (4, 8))
     """
 
-    log_decay: Float[Array, "copies modes"]
-    frequency: Float[Array, "copies modes"]
-    B: Float[Array, "copies modes 2"]
-    C: Float[Array, "scans width modes 2"]
-    D: Float[Array, " width"]
-    log_dt: Float[Array, " width"]
+    log_decay: Float[Array, "copies modes"] = parameter("dynamics")
+    frequency: Float[Array, "copies modes"] = parameter("dynamics")
+    B: Float[Array, "copies modes 2"] = parameter("input")
+    C: Float[Array, "scans width modes 2"] = parameter("readout")
+    D: Float[Array, " width"] = parameter("readout")
+    log_dt: Float[Array, " width"] = parameter("step_size")
     discretization: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
 

@@ -24,6 +24,7 @@ from .._engine.inputs import (
 )
 from .._engine.parts import Parts, from_halves, to_halves
 from .._engine.step_size import dt_range
+from ..nn import parameter
 from ._legs import normal_legs
 from ._parameters import complex_normal, from_pairs, lecun_normal, log_steps, to_pairs
 
@@ -45,12 +46,12 @@ class S5(eqx.Module):
     ((100, 4), (8,))
     """
 
-    Lambda_re: Float[Array, " modes"]
-    Lambda_im: Float[Array, " modes"]
-    B: Float[Array, "modes width 2"]
-    C: Float[Array, "width read 2"]
-    D: Float[Array, " width"]
-    log_step: Float[Array, "modes 1"]
+    Lambda_re: Float[Array, " modes"] = parameter("dynamics")
+    Lambda_im: Float[Array, " modes"] = parameter("dynamics")
+    B: Float[Array, "modes width 2"] = parameter("input")
+    C: Float[Array, "width read 2"] = parameter("readout")
+    D: Float[Array, " width"] = parameter("readout")
+    log_step: Float[Array, "modes 1"] = parameter("step_size")
     discretization: str = eqx.field(static=True)
     clip_eigs: bool = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)

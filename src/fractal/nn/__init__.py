@@ -14,5 +14,8 @@ from ._model import SequenceModel as SequenceModel
 from ._norms import BatchNorm as BatchNorm
 from ._norms import LayerNorm as LayerNorm
 from ._norms import Statistics as Statistics
+from ._roles import Role as Role
+from ._roles import parameter as parameter
+from ._roles import roles as roles
 from ._ssm import FractalSSM as FractalSSM
 from ._ssm import FractalState as FractalState

@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
+from ._roles import parameter
+
 BATCH_AXIS = "batch"  # the name of the vmapped axis that batch statistics are taken over
 _EPSILON = 1e-5
 
@@ -44,7 +46,7 @@ class BatchNorm(eqx.Module):
 
     weight: Float[Array, " width"]
     bias: Float[Array, " width"]
-    running: Statistics
+    running: Statistics = parameter("buffer")
     momentum: float = eqx.field(static=True)
 
     def __init__(self, width: int, momentum: float = 0.95):

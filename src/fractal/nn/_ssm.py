@@ -27,6 +27,7 @@ from .._engine.step_size import dt_range
 from ._clock import CLOCKS, reversed_ticks, ticks
 from ._filter_bank import FreeBank, LearnedAlphaBank, learnable
 from ._initial import draw, repeated
+from ._roles import parameter
 from ._spectra import spectrum
 
 DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
@@ -59,11 +60,11 @@ class FractalSSM(eqx.Module):
     ((100, 4), (4,))
     """
 
-    bank: FreeBank | LearnedAlphaBank
-    log_dt: Float[Array, " modes"] | Float[Array, " blocks"]
-    B: Float[Array, "2*modes width"]
-    C: Float[Array, "width read"]
-    D: Float[Array, " width"]
+    bank: FreeBank | LearnedAlphaBank = parameter("dynamics")
+    log_dt: Float[Array, " modes"] | Float[Array, " blocks"] = parameter("step_size")
+    B: Float[Array, "2*modes width"] = parameter("input")
+    C: Float[Array, "width read"] = parameter("readout")
+    D: Float[Array, " width"] = parameter("readout")
     sizes: tuple[int, ...] = eqx.field(static=True)
     clock: str = eqx.field(static=True)
     discretization: str = eqx.field(static=True)

@@ -1,0 +1,68 @@
+"""Roles of parameters, declared by the modules that own them.
+
+An optimizer needs to know which parameters govern a recurrence: these take a lower learning rate
+and no weight decay. A module declares it where it declares the field, so that no code outside of it
+depends on the names of its parameters.
+"""
+
+import dataclasses
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax
+from jaxtyping import PyTree
+
+from .._checks import check_choice
+
+Role = Literal["dynamics", "step_size", "input", "readout", "buffer", "weight"]
+
+_KEY = "fractal.role"
+
+
+def parameter(role: Role, **options: Any) -> Any:
+    """Declare the role of a field of an Equinox module.
+
+    **Arguments:**
+
+    - `role`: `"dynamics"` (eigenvalues of the recurrence), `"step_size"` (Δ), `"input"` (B),
+      `"readout"` (C and D), `"buffer"` (an array that is not trained, such as a running average) or
+      `"weight"` (everything else; the default of undeclared fields).
+    - `options`: passed to `equinox.field`.
+
+    The role holds for all arrays within the field, except where a nested module declares another.
+
+    >>> import equinox as eqx, jax
+    >>> from fractal.nn import parameter, roles
+    >>> class Decay(eqx.Module):
+    ...     log_rate: jax.Array = parameter("dynamics")
+    ...     out: jax.Array
+    >>> found = roles(Decay(jax.numpy.zeros(3), jax.numpy.ones(3)))
+    >>> found.log_rate, found.out
+    ('dynamics', 'weight')
+    """
+    check_choice("role", role, get_args(Role))
+    metadata = {**options.pop("metadata", {}), _KEY: role}
+    return eqx.field(metadata=metadata, **options)
+
+
+def roles(model: PyTree) -> PyTree[str]:
+    """The role of every array of a model, in a tree of the same structure."""
+    return jax.tree_util.tree_map_with_path(lambda path, _: _role(model, path), model)
+
+
+def _role(node: Any, path: tuple[Any, ...]) -> Role:
+    """The innermost role declared on the way from `node` to a leaf."""
+    role: Role = "weight"
+    for key in path:
+        if isinstance(key, jax.tree_util.GetAttrKey):
+            if dataclasses.is_dataclass(node):
+                declared = {field.name: field.metadata for field in dataclasses.fields(node)}
+                role = declared.get(key.name, {}).get(_KEY, role)
+            node = getattr(node, key.name)
+        elif isinstance(key, jax.tree_util.SequenceKey):
+            node = node[key.idx]
+        elif isinstance(key, jax.tree_util.DictKey):
+            node = node[key.key]
+        else:
+            break  # a custom container: its arrays have the role declared so far
+    return role
