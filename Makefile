@@ -1,10 +1,10 @@
-# Everything runs in .venv, which the first call makes and later calls reuse.
+# Everything runs in .venv, which the first call creates and later calls reuse.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 RUN    := runs/listops
-# A worker for each core is enough: the libraries' own threads would only get in each other's way.
+# pytest starts one worker per core; the libraries' own threads would compete with them.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .PHONY: train test test-slow lint format bench docs clean
@@ -13,10 +13,10 @@ train: $(READY)
 	$(BIN)/fractal train $(if $(wildcard $(RUN)/config.json),--resume $(RUN),listops --preset mini --out $(RUN))
 
 test: $(READY)
-	$(ONE_THREAD) $(BIN)/pytest -n auto -q
+	$(ONE_THREAD) $(BIN)/pytest -n auto --dist loadfile -q
 
 test-slow: $(READY)
-	$(ONE_THREAD) XLA_FLAGS= $(BIN)/pytest -n auto -q -m slow
+	$(ONE_THREAD) XLA_FLAGS= $(BIN)/pytest -n auto --dist loadfile -q -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -37,14 +37,19 @@ bench: $(READY)
 clean:
 	rm -rf $(VENV) figures runs site
 
-# `ready` is written last, so an interrupted installation is done again.
-$(READY): pyproject.toml
+# On Python 3.11 the exact versions of constraints.txt, with which the results were measured;
+# other Pythons take the newest versions that pyproject.toml allows.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	$$($(BIN)/python -c 'import sys; print("-c constraints.txt" * (sys.version_info[:2] == (3, 11)))')
+
+# `ready` is written last, so that an interrupted installation is repeated.
+$(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "FRACTAL needs Python 3.11 or newer; call: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(INSTALL) --editable '.[dev]'
 	@touch $@
 
 $(VENV)/docs-ready: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(INSTALL) --editable '.[dev,docs]'
 	@touch $@

@@ -1,0 +1,56 @@
+"""What works without optional packages, in processes where they cannot be imported."""
+
+import subprocess
+import sys
+
+import pytest
+
+from fractal._extras import MissingExtra, require
+
+OPTIONAL = (
+    *("jax", "jaxlib", "equinox", "optax", "orbax", "tyro", "rich", "matplotlib", "PIL"),
+    *("scipy", "pydantic", "pooch", "jinja2"),
+)
+
+
+def without(modules, code):
+    """Run `code` in a process in which `modules` are not installed."""
+    block = f"import sys; sys.modules.update(dict.fromkeys({tuple(modules)!r}))\n"
+    return subprocess.run(
+        [sys.executable, "-c", block + code], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_theory_and_the_memory_need_numpy_only(tmp_path):
+    path = tmp_path / "memory.safetensors"
+    code = f"""
+import numpy as np
+import fractal
+assert fractal.theory.diagonalize(fractal.theory.operator(fractal.theory.Fractional(0.5), 8))
+memory = fractal.OnlineMemory(alpha=0.5, order=8).push(np.ones((100, 1)))
+memory.save({str(path)!r})
+assert abs(fractal.OnlineMemory.load({str(path)!r}).recall([0.5]) - 1).max() < 1e-9
+"""
+    result = without(OPTIONAL, code)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("missing", ["tyro", "rich"])
+def test_the_script_names_the_extra_it_needs_in_one_line(missing):
+    result = without([missing], "from fractal._main import main; sys.exit(main())")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr == (
+        f"fractal: the command line needs {missing}: pip install 'fractal-ssm[cli]'\n"
+    )
+
+
+def test_a_missing_package_is_named_as_pip_knows_it():
+    with pytest.raises(ImportError, match=r"^fractal.train needs no-such: pip install 'fractal-ss"):
+        require("train", "json", "no-such")
+    with pytest.raises(MissingExtra, match=r"^fractal.tasks needs nothing.at.all: .*\[train\]'"):
+        require("train", "nothing.at.all", package="fractal.tasks")
+
+
+def test_nothing_is_raised_where_all_are_installed():
+    require("train", "json", "xml.dom")
