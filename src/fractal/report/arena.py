@@ -92,7 +92,7 @@ def _by_steps(lines: Sequence[Line]) -> list[tuple[tuple, list[Line]]]:
 
 def scale(lines: Sequence[Line] | None) -> Table:
     """How much smaller the measured tasks are than the published ones."""
-    from ..train.presets import preset  # loads JAX
+    from ..train import preset  # loads JAX
 
     runs: dict[str, list[Line]] = {}
     for (_, task, steps), seeds in _by_steps(lines or []):
