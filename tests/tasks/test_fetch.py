@@ -144,7 +144,7 @@ def test_the_hub_gives_the_same_tasks_as_files(cache, monkeypatch, rng):
     names = {"uoft-cs/cifar10": parts, "ylecun/mnist": parts}
     hub(monkeypatch, **names, **{"stanfordnlp/imdb": {"train": rows[:20], "test": rows[20:]}})
     for module in (image, smnist, text):
-        module.SOURCES.fetch("huggingface")
+        module.SOURCES.fetch("hub")
     task = load("image")
     assert [len(split) for split in task.splits] == [27, 3, 10]
     gray = np.asarray(Image.fromarray(colors[30]).convert("L")).reshape(-1)
@@ -159,8 +159,8 @@ def test_the_hub_gives_the_same_tasks_as_files(cache, monkeypatch, rng):
 def test_a_hub_that_fails_or_is_not_installed_is_one_line(cache, monkeypatch):
     hub(monkeypatch)
     with pytest.raises(DataError, match=r"cannot load ylecun/mnist.*: no network"):
-        smnist.SOURCES.fetch("huggingface")
+        smnist.SOURCES.fetch("hub")
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(DataError, match="pip install datasets"):
-        smnist.SOURCES.fetch("huggingface")
+        smnist.SOURCES.fetch("hub")
     assert list(cache.rglob("*")) == []

@@ -61,7 +61,7 @@ def test_the_package_and_the_binary_version_give_the_same_task(cache, tmp_path, 
 
 def test_mini_has_means_of_four_pixels(cache, tmp_path, pictures):
     write_package(tmp_path, pictures)
-    full, mini = (load("image", preset, data=tmp_path) for preset in ("paper", "mini"))
+    full, mini = (load("image", preset=preset, data=tmp_path) for preset in ("paper", "mini"))
     assert mini.length == 256
     fine = full.splits.test.documents(0)[0].reshape(32, 32).astype(float)
     coarse = mini.splits.test.documents(0)[0].reshape(16, 16)

@@ -133,7 +133,7 @@ def test_no_expression_occurs_twice_in_any_file_and_the_parts_have_their_shares(
 
 def test_what_is_generated_is_read_back(cache, tmp_path):
     generate(tmp_path / "listops-1000", SMALL, seed=0, workers=1)
-    task = load("listops", "mini", data=tmp_path)
+    task = load("listops", preset="mini", data=tmp_path)
     assert [len(split) for split in task.splits] == [960, 20, 20]
     assert len(task.vocabulary) == 18
     assert task.splits.train.lengths.max() <= task.length
@@ -153,9 +153,9 @@ def test_generating_never_writes_over_what_is_there(tmp_path):
 
 def test_mini_needs_no_data_and_is_made_once(cache, monkeypatch):
     monkeypatch.setitem(SIZES, "mini", SMALL)
-    first = load("listops", "mini")
+    first = load("listops", preset="mini")
     made = sorted(path.stat().st_mtime_ns for path in cache.rglob("*.tsv"))
-    again = load("listops", "mini")
+    again = load("listops", preset="mini")
     assert made == sorted(path.stat().st_mtime_ns for path in cache.rglob("*.tsv"))
     assert len(made) == 3
     np.testing.assert_array_equal(first.splits.test.labels, again.splits.test.labels)

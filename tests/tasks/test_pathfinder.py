@@ -194,6 +194,6 @@ def test_generating_never_writes_over_what_is_there(tmp_path):
 def test_mini_is_generated(cache, monkeypatch, name, sizes, length):
     mini = getattr(module, sizes)["mini"]._replace(examples=20)
     monkeypatch.setitem(getattr(module, sizes), "mini", mini)
-    task = load(name, "mini")
+    task = load(name, preset="mini")
     assert task.length == length
     assert [len(split) for split in task.splits] == [16, 2, 2]

@@ -131,7 +131,7 @@ def test_the_stand_in_is_the_same_for_a_seed_and_its_lengths_are_kept(tmp_path):
 
 def test_mini_is_generated_and_comes_in_batches_of_pairs(cache, monkeypatch):
     monkeypatch.setattr(retrieval, "MINI", SMALL)
-    task = load("retrieval", "mini")
+    task = load("retrieval", preset="mini")
     assert [len(split) for split in task.splits] == [320, 40, 40]
     batch = Batches(task, task.splits.train, 8, training=True)[0]
     assert batch.inputs.shape == (8, 2, 128)

@@ -49,7 +49,7 @@ def test_a_damaged_cache_is_named(cache, name, damage):
         path.unlink()
     else:
         path.write_bytes(b"\x93NUMPY nonsense"[: path.stat().st_size])
-    with pytest.raises(DataError, match="damaged: remove it"):
+    with pytest.raises(DataError, match="corrupted: remove it"):
         prepared("t", {}, build(30, 40))
 
 

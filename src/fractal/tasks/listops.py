@@ -17,6 +17,7 @@ from ._expressions import OPERATORS, Expression, Limits, draw_expressions
 from ._folders import cache_folder, content_hash, require_free, short_hash, staged
 from ._layout import find
 from ._parallel import ordered
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._tables import read_table, shown
@@ -154,3 +155,6 @@ def _read(path: pathlib.Path) -> Iterator[tuple[list[str], int]]:
         if not words:
             raise line.wrong("there is no expression")
         yield words, line.label(target, _CLASSES)
+
+
+register("listops", load)

@@ -23,6 +23,7 @@ from ._folders import cache_folder, listing_hash, reading, require_free, short_h
 from ._images import gray, levels, read_image
 from ._layout import find
 from ._parallel import ordered
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._snakes import Geometry, draw, geometry
@@ -218,3 +219,7 @@ def _metadata_lines(path: pathlib.Path) -> Iterator[Line]:
 def _examples(pictures: list[tuple[pathlib.Path, int]], resolution: int) -> Examples:
     for path, label in progress(pictures, "reading pictures", len(pictures)):
         yield (gray(read_image(path, resolution, resolution)).reshape(-1),), label
+
+
+register("pathfinder", load)
+register("pathx", load_pathx)

@@ -15,6 +15,7 @@ from ._citations import draw_pair
 from ._errors import DataError
 from ._folders import cache_folder, content_hash, require_free, short_hash, staged
 from ._layout import find
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._tables import read_table
@@ -117,3 +118,6 @@ def _read(path: pathlib.Path) -> Iterator[tuple[tuple[str, str], int]]:
     for line in read_table(path, columns=5, advice=_ADVICE):
         label, _, _, first, second = line.fields
         yield (first, second), line.label(label, _CLASSES)
+
+
+register("retrieval", load)

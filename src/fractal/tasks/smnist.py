@@ -13,6 +13,7 @@ from ._errors import DataError
 from ._fetch import Package
 from ._folders import content_hash, reading
 from ._images import halved, levels
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._sources import Sources
@@ -131,3 +132,7 @@ def read_idx(path: pathlib.Path, axes: int) -> UInt8[np.ndarray, "..."]:
         sizes = "×".join(map(str, shape))
         raise DataError(f"{path} is cut off or too long: {sizes} bytes expected after the header")
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
+
+
+register("smnist", load, fetcher=SOURCES.fetch)
+register("psmnist", load_permuted, fetcher=SOURCES.fetch)

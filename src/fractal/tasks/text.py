@@ -8,6 +8,7 @@ from typing import Any
 from ._errors import DataError
 from ._fetch import Package
 from ._folders import content_hash, listing_hash, reading
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._sources import Sources
@@ -126,3 +127,6 @@ def _from_folders(files: list[pathlib.Path]) -> Iterator[tuple[str, str, int]]:
         except UnicodeDecodeError:
             raise DataError(f"{path} is not UTF-8 text") from None
         yield path.parts[-3], text, _SENTIMENTS.index(path.parts[-2])
+
+
+register("text", load, fetcher=SOURCES.fetch)
