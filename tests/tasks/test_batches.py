@@ -67,7 +67,7 @@ def test_epochs_differ_and_the_dropped_examples_change(task):
 
 
 @pytest.mark.parametrize("buckets", [1, 3])
-def test_going_on_from_any_position_gives_the_same_batches(task, buckets):
+def test_resuming_at_any_position_gives_the_same_batches(task, buckets):
     def made():
         return Batches(task, task.splits.train, 2, training=True, seed=7, buckets=buckets)
 

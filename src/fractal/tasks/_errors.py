@@ -11,6 +11,10 @@ class DataError(UserError):
     """Data that is missing, corrupted or of the wrong form; the message names file and line."""
 
 
+class Unavailable(DataError):
+    """A source does not answer or gives something else; another one may work."""
+
+
 class MissingData(DataError):
     """The data of a task is not on this machine.
 
@@ -26,7 +30,9 @@ class MissingData(DataError):
                 f"generate it with the command `fractal data {task} --out DIR`, or unpack the Long "
                 "Range Arena release, and pass data=DIR"
             ),
-            "release": "unpack the Long Range Arena release and pass data=DIR",
+            "release": (
+                "unpack the Long Range Arena release and pass data=DIR; preset='mini' is generated"
+            ),
         }
         super().__init__(f"the data of task {task!r} is missing: {how[remedy]}")
         self.task, self.remedy = task, remedy
