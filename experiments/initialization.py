@@ -60,7 +60,7 @@ def measure(task: str, init: str, dt_min: float, dt_max: float, seed: int) -> di
 def case(task: str, init: str, bounds: tuple[float, float], seed: int) -> dict:
     """What `measure` takes, for a range of Δ."""
     low, high = bounds
-    dt = {"dt_min": low / tasks.load(task, "mini").length, "dt_max": high}
+    dt = {"dt_min": low / tasks.load(task, preset="mini").length, "dt_max": high}
     return {"task": task, "init": init, "seed": seed} | dt
 
 

@@ -29,7 +29,7 @@ def measure(task: str, model: str, seed: int) -> dict:
 @functools.cache
 def yardsticks(task: str) -> dict:
     """What a score must beat."""
-    data = tasks.load(task, "mini")
+    data = tasks.load(task, preset="mini")
     return {"chance": majority(data), "bag": bag_of_tokens(data)}
 
 
