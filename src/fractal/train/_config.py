@@ -262,28 +262,36 @@ def _user_error(error: pydantic.ValidationError, kind: Any, section: str) -> Use
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, UserError):
         return cause
-    # A positional argument is located by its index.
-    names = [field.name for field in dataclasses.fields(kind)]
-    place = [names[x] if isinstance(x, int) and x < len(names) else str(x) for x in first["loc"]]
-    path = ".".join([section, *place] if section else place)
     if first["type"] == "json_invalid":
         return UserError(f"is not JSON: {cause}")
+    place, fields = _place(first["loc"], kind)
+    path = ".".join([section, *place] if section else place) or None
     if first["type"] == "unexpected_keyword_argument":
-        known = _fields(kind, place[:-1])
-        near = difflib.get_close_matches(place[-1], known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+        near = difflib.get_close_matches(place[-1], fields, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(fields)}"
         return UserError(f"there is no such setting: {hint}", argument=path)
     if first["type"] in ("missing", "missing_argument"):
         return UserError("is required", argument=path)
-    if "options" in place[:-1]:
-        path = ".".join([section, *place[: place.index("options") + 2]]).removeprefix(".")
-        first["msg"] = "must be a number, a string, true, false or a list of these"
     message = first["msg"].removeprefix("Input ").removeprefix("String ")
-    shown = f"{first['input']!r:.{_SHOWN}}"
-    return UserError(f"{message}, got {shown}", argument=path or None)
+    if "options" in place[:-1]:  # pydantic's message is about one of the allowed types
+        message = "must be a number, a string, true, false or a list of these"
+    return UserError(f"{message}, got {first['input']!r:.{_SHOWN}}", argument=path)
 
 
-def _fields(kind: Any, place: list[str]) -> list[str]:
-    for name in place:
-        kind = next((f.type for f in dataclasses.fields(kind) if f.name == name), kind)
-    return [field.name for field in dataclasses.fields(kind)]
+def _place(location: tuple[int | str, ...], kind: Any) -> tuple[list[str], list[str]]:
+    """The names on the way to a setting, and those of the last section on it.
+
+    pydantic gives the index of a positional argument, and after a name the types that it tried.
+    """
+    place, fields = [], []
+    for key in location:
+        if not dataclasses.is_dataclass(kind):
+            if place[-1] == "options":
+                place.append(str(key))
+            break
+        types = {field.name: field.type for field in dataclasses.fields(kind)}
+        fields = list(types)
+        name = fields[key] if isinstance(key, int) and key < len(fields) else str(key)
+        place.append(name)
+        kind = types.get(name)
+    return place, fields
