@@ -37,7 +37,7 @@ def _as_text(path: object) -> object:
 
 
 Name = Annotated[str, Field(min_length=1)]
-Folder = Annotated[str, BeforeValidator(_as_text), Field(min_length=1)]
+Folder = Annotated[str, Field(min_length=1), BeforeValidator(_as_text)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Rate = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
