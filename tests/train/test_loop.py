@@ -66,7 +66,7 @@ def test_a_run_leaves_settings_metrics_checkpoints_weights_and_scores(whole, tin
 def test_the_scores_are_those_of_a_plain_loop_over_the_test_set(whole, tiny):
     model, task = fractal.load(whole / "model.safetensors"), load_task(tiny)
     correct = []
-    answered = jax.jit(lambda x, count: model(x, mask=count))
+    answered = jax.jit(lambda x, count: model(x, lengths=count))
     for i, label in enumerate(task.splits.test.labels):
         (tokens,) = task.splits.test.documents(i)
         padded = np.zeros(task.length, int)

@@ -16,12 +16,10 @@ from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from .._errors import UserError
+from ..nn import DType, Gate, Norm
 from ..tasks import Preset, Validation
 
-Gate = Literal["silu", "half_glu1", "half_glu2", "full_glu"]
-Norm = Literal["layer", "batch"]
-Pooling = Literal["mean", "last"]
-DType = Literal["float32", "bfloat16", "float64"]
+Pooled = Literal["mean", "last"]  # a task has one answer per sequence, so `nn.Pooling` less "none"
 Groups = Literal["standard", "B-decays", "B-fast", "all-slow"]
 
 Option = bool | int | float | str | list[bool | int | float | str]
@@ -112,7 +110,7 @@ class ModelConfig:
     gate: Gate | None = None
     norm: Norm | None = None
     dropout: Fraction = 0.0
-    pooling: Pooling = "mean"
+    pooling: Pooled = "mean"
     bidirectional: bool = True
     dtype: DType = "float32"
     options: dict[Name, Option] = dataclasses.field(default_factory=dict)
