@@ -118,7 +118,10 @@ def test_a_folder_may_be_a_path(tmp_path):
     ("change", "message"),
     [
         (lambda tree: tree["model"].update(widht=3), "model.widht: there is no such setting: did"),
-        (lambda tree: tree.update(colour=3), "colour: there is no such setting: choose one of data"),
+        (
+            lambda tree: tree.update(colour=3),
+            "colour: there is no such setting: choose one of data",
+        ),
         (lambda tree: tree.pop("data"), "data: is required"),
         (lambda tree: tree.update(model=3), "model: should be an object, got 3"),
         (lambda tree: tree.update(model=[]), "model: should be an object, got []"),
@@ -131,7 +134,10 @@ def test_a_folder_may_be_a_path(tmp_path):
         (lambda tree: tree["model"]["options"].update(order=[[]]), "model.options.order: must be"),
         (lambda tree: tree["data"].update(preset="tiny"), "data.preset: should be 'mini' or"),
         (lambda tree: tree["data"].update(task=""), "data.task: should have at least 1 character"),
-        (lambda tree: tree["optimizer"].update(lr="fast"), "optimizer.lr: should be a valid number"),
+        (
+            lambda tree: tree["optimizer"].update(lr="fast"),
+            "optimizer.lr: should be a valid number",
+        ),
         (lambda tree: tree["optimizer"].update(warmup=10**6), "optimizer.warmup: must be less"),
     ],
 )

@@ -48,7 +48,9 @@ def test_a_bag_of_tokens_is_scored_as_scipys_regression_on_counts(tiny):
     task = load_task(tiny)
 
     def features(split):
-        rows = [np.bincount(split.documents(i)[0], minlength=task.inputs) for i in range(len(split))]
+        rows = [
+            np.bincount(split.documents(i)[0], minlength=task.inputs) for i in range(len(split))
+        ]
         return np.log1p(np.stack(rows))
 
     train, test = features(task.splits.train), features(task.splits.test)

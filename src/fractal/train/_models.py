@@ -164,6 +164,8 @@ def model_names() -> tuple[str, ...]:
 
 def spec_of(name: str) -> ModelSpec:
     """The registered model."""
+    if not isinstance(name, str):
+        raise UserError(f"must be a name, got {name!r:.60}", argument="model.name")
     try:
         check_name("model", name, _MODELS)
     except UserError as error:
