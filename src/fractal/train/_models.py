@@ -117,6 +117,8 @@ def register_model(
 
 def _own_classes(factory: object, classes: Sequence[type]) -> list[type]:
     """The user's classes; those of this library are known to `save` and `load` by themselves."""
+    if not isinstance(classes, Sequence) or not all(isinstance(cls, type) for cls in classes):
+        raise UserError(f"must be a list of classes, got {classes!r:.60}", argument="classes")
     made = [factory] if isinstance(factory, type) and issubclass(factory, eqx.Module) else []
     found = dict.fromkeys([*made, *classes])
     return [cls for cls in found if not cls.__module__.startswith("fractal.")]
