@@ -69,6 +69,8 @@ class Compare:
         keep_freed_memory()
         import_plugins(self.plugin)
         names = [name.strip() for name in self.models.split(",")]
+        if not all(names):
+            raise UserError(f"a name is empty: {self.models!r}", argument="models")
         if len(set(names)) != len(names):
             raise UserError(f"a model is named twice: {self.models}", argument="models")
         folder = self.out or pathlib.Path("runs") / f"compare-{self.task}-{self.preset}"
