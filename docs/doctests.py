@@ -11,7 +11,7 @@ class Doctests(griffe.Extension):
     """Puts each run of `>>>` lines and their answers into a fence."""
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
-        """Called for everything that has a docstring."""
+        """Rewrite the docstring of one object."""
         if obj.docstring is not None:
             obj.docstring.value = _EXAMPLE.sub(
                 lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", obj.docstring.value
