@@ -83,7 +83,7 @@ def accuracy(model, values, labels):
 
 
 def main(clock="scale-invariant"):
-    """Train, then evaluate on held-out recordings, at the same rate and twice the rate."""
+    """Train, then evaluate on held-out recordings, at the same rate and at twice that rate."""
     values, labels = recordings(np.random.default_rng(0), 2500, 2 * LENGTH)
     slow = values[:, 1::2]  # every second sample of the same recordings
     model = train(slow[:2000], labels[:2000], clock)
