@@ -11,8 +11,8 @@ import fractal
 class MovingAverages(eqx.Module):
     """Each channel has `order` averages z ← g z + (1 − g) u with g = exp(−rate · dt)."""
 
-    log_rate: Float[Array, "width order"] = fractal.nn.parameter("dynamics")
-    readout: Float[Array, "width order"] = fractal.nn.parameter("readout")
+    log_rate: Float[Array, "width order"] = eqx.field(metadata=fractal.nn.role("dynamics"))
+    readout: Float[Array, "width order"] = eqx.field(metadata=fractal.nn.role("readout"))
 
     def __init__(self, width, *, order=4, key):
         rates = jnp.geomspace(0.01, 1.0, order)
