@@ -16,7 +16,7 @@ from fractal.nn import FractalSSM, SequenceModel
 
 def model(**options):
     mixer = functools.partial(FractalSSM, order=4, alphas=(0.0, 0.9), **options)
-    return SequenceModel(7, 3, 8, 2, norm="batch", mixer=mixer, key=jax.random.key(0))
+    return SequenceModel(7, 3, width=8, depth=2, norm="batch", mixer=mixer, key=jax.random.key(0))
 
 
 def same(one, two):
@@ -32,11 +32,11 @@ def same(one, two):
         model,
         lambda: model(learn_alpha=True, clock="scale-invariant"),
         lambda: model(init="fractional", bidirectional=True, discretization="bilinear"),
-        lambda: SequenceModel(7, 3, 8, 1, "retrieval", tokens=False, gate="full_glu",
-                              dtype="bfloat16", key=jax.random.key(0)),
+        lambda: SequenceModel(7, 3, width=8, depth=1, task="retrieval", tokens=False,
+                              gate="full_glu", dtype="bfloat16", key=jax.random.key(0)),
         lambda: FractalSSM(5, key=jax.random.key(0)),
         lambda: model().initial_state(),
-        lambda: SequenceModel(7, 3, np.int64(8), 1, key=jax.random.key(0)),
+        lambda: SequenceModel(7, 3, width=np.int64(8), depth=1, key=jax.random.key(0)),
     ],
     ids=["plain", "learned alpha", "fractional", "retrieval", "layer", "state", "NumPy sizes"],
 )  # fmt: skip
