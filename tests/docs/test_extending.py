@@ -77,7 +77,7 @@ assert isinstance(fractal.load(other + "/model.safetensors"), sys.modules["model
 
 
 def test_compare_matches_a_block_of_ones_own_with_a_mixer_of_ones_own(tmp_path):
-    command = ("-m", "fractal.cli", "compare", "sweeps", "--models", "averages,feed_forward")
+    command = ("-m", "fractal.cli", "compare", "sweeps", "--models", "feed_forward,averages")
     given = plugins("task", "mixer", "block")
     run(*command, "--seeds", "1", "--out", tmp_path / "compare", *given, *SMALL)
     lines = (tmp_path / "compare" / "results.jsonl").read_text(encoding="utf-8").splitlines()
