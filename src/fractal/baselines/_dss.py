@@ -93,6 +93,9 @@ class DSS(eqx.Module):
         )
         self.kernel, self.bidirectional = kernel, bidirectional
 
+    def __check_init__(self):
+        check_choice("kernel", self.kernel, KERNELS)
+
     @compiled_call
     def __call__(
         self,

@@ -80,6 +80,9 @@ class LMU(eqx.Module):
         self.encoders, self.W_x, self.W_m = _draw(key, width=width, memories=memories, read=read)
         self.bias = jnp.zeros(width)
 
+    def __check_init__(self):
+        check_positive("window", self.window)
+
     @compiled_call
     def __call__(
         self,

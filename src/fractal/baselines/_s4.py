@@ -104,6 +104,9 @@ class S4(eqx.Module):
         system = self._system(jnp.ones(()))
         self.C = to_pairs(system.truncated(from_pairs(C), self.length))
 
+    def __check_init__(self):
+        check_count("length", self.length, smallest=1)
+
     @compiled_call
     def __call__(
         self,

@@ -87,6 +87,9 @@ class S4D(eqx.Module):
         self.C, self.D, self.log_dt = draw(key, width=width, modes=modes, scans=scans, ends=ends)
         self.discretization, self.bidirectional = discretization, bidirectional
 
+    def __check_init__(self):
+        check_choice("discretization", self.discretization, DISCRETIZATIONS)
+
     @compiled_call
     def __call__(
         self,

@@ -111,6 +111,9 @@ class S5(eqx.Module):
         self.discretization, self.clip_eigs = discretization, clip_eigs
         self.bidirectional = bidirectional
 
+    def __check_init__(self):
+        check_choice("discretization", self.discretization, DISCRETIZATIONS)
+
     @compiled_call
     def __call__(
         self,

@@ -68,6 +68,9 @@ class TransformerBlock(eqx.Module):
         self.b_1, self.b_2 = jnp.zeros(mlp), jnp.zeros(width)
         self.dropout = check_probability("dropout", dropout)
 
+    def __check_init__(self):
+        check_probability("dropout", self.dropout)
+
     def __call__(
         self,
         x: Float[Array, "time width"],

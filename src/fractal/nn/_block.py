@@ -114,6 +114,12 @@ class Block(eqx.Module):
         self.inner = eqx.nn.Linear(width, width, key=keys[1])
         self.gate, self.dropout = gate, check_probability("dropout", dropout)
 
+    def __check_init__(self):
+        check_choice("gate", self.gate, GATES)
+        check_probability("dropout", self.dropout)
+        if (self.outer is None) != (self.gate in ("half_glu1", "half_glu2")):
+            raise ValueError(f"outer does not fit gate={self.gate!r}")
+
     def __call__(
         self,
         x: Float[Array, "time width"],

@@ -123,10 +123,7 @@ class SequenceModel(eqx.Module):
         width = check_count("width", width, smallest=1)
         depth = check_count("depth", depth, smallest=0)
         pooling = ("none" if task == "next-token" else "mean") if pooling is None else pooling
-        check_choice("task", task, get_args(SequenceTask))
-        check_choice("pooling", pooling, get_args(Pooling))
-        check_choice("dtype", dtype, get_args(DType))
-        check_choice("positions", positions, get_args(Positions))
+        _check_choices(task, pooling, dtype, positions)
         tokens, final_norm = check_flag("tokens", tokens), check_flag("final_norm", final_norm)
         of_block = {"mixer": mixer, "gate": gate, "norm": norm, "dropout": dropout}
         of_block = {name: value for name, value in of_block.items() if value is not None}
@@ -165,6 +162,13 @@ class SequenceModel(eqx.Module):
             rows = check_count("length", length, smallest=1)
             self.table = 0.02 * jax.random.normal(keys[-1], (rows, width))
         self.task, self.pooling, self.dtype, self.positions = task, pooling, dtype, positions
+
+    def __check_init__(self):
+        _check_choices(self.task, self.pooling, self.dtype, self.positions)
+        if isinstance(self.head, RetrievalHead) != (self.task == "retrieval"):
+            raise ValueError(f"head does not fit task={self.task!r}")
+        if (self.table is None) != (self.positions != "learned"):
+            raise ValueError(f"table does not fit positions={self.positions!r}")
 
     def __call__(
         self,
@@ -308,6 +312,13 @@ class SequenceModel(eqx.Module):
         if isinstance(self.head, RetrievalHead):
             raise ValueError("task='retrieval' compares whole sequences: it has no step")
         return self.head
+
+
+def _check_choices(task: str, pooling: str, dtype: str, positions: str) -> None:
+    check_choice("task", task, get_args(SequenceTask))
+    check_choice("pooling", pooling, get_args(Pooling))
+    check_choice("dtype", dtype, get_args(DType))
+    check_choice("positions", positions, get_args(Positions))
 
 
 def _array(values: ArrayLike | None) -> Array | None:

@@ -63,8 +63,8 @@ class FractalSSM(eqx.Module):
     """
 
     bank: FreeBank | LearnedAlphaBank = eqx.field(metadata=role("dynamics"))
-    log_dt: Float[Array, " modes"] | Float[Array, " blocks"] = eqx.field(metadata=role("step_size"))
-    B: Float[Array, "2*modes width"] = eqx.field(metadata=role("input"))
+    log_dt: Float[Array, " steps"] = eqx.field(metadata=role("step_size"))
+    B: Float[Array, "halves width"] = eqx.field(metadata=role("input"))
     C: Float[Array, "width read"] = eqx.field(metadata=role("readout"))
     D: Float[Array, " width"] = eqx.field(metadata=role("readout"))
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -147,6 +147,16 @@ class FractalSSM(eqx.Module):
         )
         # The gains of a learned α follow it.
         self.B = B if learn_alpha else B * jnp.tile(gains, 2)[:, None]
+
+    def __check_init__(self):
+        check_choice("clock", self.clock, CLOCKS)
+        check_choice("discretization", self.discretization, DISCRETIZATIONS)
+        modes, width = sum(self.sizes), len(self.D)
+        read = modes * (4 if self.bidirectional else 2)
+        if self.B.shape != (2 * modes, width) or self.C.shape != (width, read):
+            raise ValueError(f"B and C must fit {modes} modes and {width} channels")
+        if len(self.log_dt) not in (modes, len(self.sizes)):
+            raise ValueError("log_dt must hold one entry per mode or per block")
 
     @compiled_call
     def __call__(
