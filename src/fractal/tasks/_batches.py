@@ -97,14 +97,15 @@ class Batches:
 
     def stream(self, start: int = 0, ahead: int = 2) -> Generator[Batch, None, None]:
         """An endless stream of the batches from number `start` on, prepared in the background."""
+        start, ahead = check_whole("start", start, 0), check_whole("ahead", ahead, 1)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             numbers = itertools.count(start)
-            waiting = collections.deque(
+            pending = collections.deque(
                 pool.submit(self.__getitem__, number) for number in itertools.islice(numbers, ahead)
             )
             for number in numbers:
-                yield waiting.popleft().result()
-                waiting.append(pool.submit(self.__getitem__, number))
+                yield pending.popleft().result()
+                pending.append(pool.submit(self.__getitem__, number))
 
     def _epoch(self, epoch: int) -> list[tuple[int, Int[np.ndarray, " rows"]]]:
         """Padded length and examples of each batch, over all processes."""

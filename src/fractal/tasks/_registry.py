@@ -4,11 +4,11 @@ import os
 import pathlib
 import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from .._checks import check_name
 from .._errors import UserError
-from ._arguments import check_one_of
+from ._arguments import check_one_of, check_path
 from ._errors import DataError
 from ._request import Preset, Request, Validation
 from ._task import Task
@@ -86,8 +86,8 @@ def load(
     **Returns:** a `Task`. Raises `DataError`, a `ValueError`, if the data is missing or corrupted.
     """
     entry = _entry(name)
-    # `Request` checks the types.
-    task = entry.loader(Request(preset, cast(Any, data), validation, workers))
+    folder = None if data is None else check_path("data", data)
+    task = entry.loader(Request(preset, folder, validation, workers))
     if not isinstance(task, Task):
         raise UserError(
             f"the loader of task {name!r} must return a Task, got {type(task).__name__}"
