@@ -84,7 +84,7 @@ def bench_layer() -> dict:
 
 def _contestants(length: int) -> dict[str, tuple[dict | FractalSSM, Forward]]:
     def ours(dt=None, **options):
-        ssm = FractalSSM(WIDTH, 2 * MODES // 8, key=jax.random.key(0), **options)
+        ssm = FractalSSM(WIDTH, order=2 * MODES // 8, key=jax.random.key(0), **options)
         return ssm, jax.vmap(lambda ssm, u: ssm(u, dt=dt)[0], in_axes=(None, 0))
 
     keys = jax.random.split(jax.random.key(0), 5)

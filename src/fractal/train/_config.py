@@ -4,14 +4,14 @@ import dataclasses
 import json
 import pathlib
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import tyro
 
 from .._checks import check_name
 from .._errors import UserError
+from ..nn import DType, Pooling
 from ..nn._block import GATES
-from ..nn._model import DTYPES, POOLINGS
 from ..nn._norms import NORMS
 from ..tasks._request import Preset, Validation
 
@@ -70,8 +70,8 @@ class Model:
     def __post_init__(self):
         _check("model.gate", self.gate, (None, *GATES))
         _check("model.norm", self.norm, (None, *NORMS))
-        _check("model.pooling", self.pooling, [one for one in POOLINGS if one != "none"])
-        _check("model.dtype", self.dtype, DTYPES)
+        _check("model.pooling", self.pooling, [one for one in get_args(Pooling) if one != "none"])
+        _check("model.dtype", self.dtype, get_args(DType))
         _require("model.dropout must lie in [0, 1)", 0 <= self.dropout < 1)
         _require("model.width and model.depth must be positive", min(self.width, self.depth) > 0)
 

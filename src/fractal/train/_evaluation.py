@@ -52,7 +52,7 @@ def evaluate(
 @jax.jit
 def _sums(model: SequenceModel, batch: Batch, mask: Array | None) -> Float[Array, "3"]:
     """Summed loss, right answers and number of a batch's examples."""
-    answers = jax.vmap(model, in_axes=(0, None, 0))(batch.inputs, None, mask)
+    answers = jax.vmap(lambda x, lengths: model(x, lengths=lengths))(batch.inputs, mask)
     losses = optax.softmax_cross_entropy_with_integer_labels(answers, batch.labels)
     correct = answers.argmax(-1) == batch.labels
     return jnp.stack([jnp.sum(x, where=batch.real) for x in (losses, correct, batch.real)])

@@ -151,7 +151,7 @@ def updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]:
     def objective(model: SequenceModel, batch: Batch, key: Array):
         keys = jax.random.split(key, len(batch.labels))
         answers, statistics = jax.vmap(
-            lambda x, mask, key: model.training(x, None, mask, key=key),
+            lambda x, lengths, key: model.training(x, lengths=lengths, key=key),
             axis_name="batch",
             out_axes=(0, None),
         )(batch.inputs, mask_of(task, batch), keys)
