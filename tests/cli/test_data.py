@@ -18,7 +18,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("FRACTAL_DATA", str(tmp_path / "cache"))
 
 
-def test_listops_is_written_where_it_says(capsys, tmp_path):
+def test_listops_is_written_to_the_printed_folder(capsys, tmp_path):
     command = ("data", "listops", "--out", tmp_path, "--preset", "mini", "--count", 100)
     code, out, _ = run(capsys, *command, "--workers", 1)
     assert code == 0
@@ -30,7 +30,7 @@ def test_listops_is_written_where_it_says(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "size"), [("pathfinder", 32), ("pathx", 128)])
-def test_pictures_are_drawn_with_a_contact_sheet(capsys, tmp_path, name, size):
+def test_images_are_drawn_with_a_contact_sheet(capsys, tmp_path, name, size):
     sheet = tmp_path / "sheet.png"
     code, out, err = run(
         capsys, "data", name, "--out", tmp_path, "--count", 10, "--workers", 1, "--preview", sheet
@@ -42,7 +42,7 @@ def test_pictures_are_drawn_with_a_contact_sheet(capsys, tmp_path, name, size):
         assert image.width > 800
 
 
-def test_the_stand_in_for_retrieval_is_written_where_it_says(capsys, tmp_path):
+def test_generated_pairs_are_written_to_the_printed_folder(capsys, tmp_path):
     code, out, _ = run(capsys, "data", "retrieval", "--out", tmp_path, "--count", 20)
     assert code == 0
     assert len(list((tmp_path / "tsv_data").iterdir())) == 3

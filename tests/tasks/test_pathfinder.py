@@ -82,7 +82,7 @@ def test_pickled_metadata_is_not_opened(cache, tmp_path):
         load("pathfinder", data=tmp_path)
 
 
-def test_the_one_empty_picture_of_the_release_is_left_out(cache, tmp_path):
+def test_the_one_empty_image_of_the_release_is_skipped(cache, tmp_path):
     level = tmp_path / "pathfinder32" / "curv_baseline"
     write(level, [0, 1] * 100)
     (level / "imgs" / "0" / "sample_172.png").write_bytes(b"")

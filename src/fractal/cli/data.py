@@ -91,7 +91,7 @@ class Pathfinder:
         if self.preview:
             from ..report.figures import contact_sheet
 
-            figure = contact_sheet(*pathfinder.read_pictures(target, self.size, _SHOWN))
+            figure = contact_sheet(*pathfinder.read_images(target, self.size, _SHOWN))
             try:
                 figure.savefig(self.preview, dpi=150)
             except OSError as error:
