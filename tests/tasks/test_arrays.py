@@ -1,3 +1,7 @@
+import subprocess
+import sys
+
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -102,17 +106,22 @@ def test_sizes_can_be_larger_than_the_data_needs():
 
 def test_a_model_of_the_tasks_shapes_reads_its_batches(recordings, rng):
     task = from_arrays(recordings, rng.normal(size=(20, 2)))
-    model = nn.SequenceModel(
-        task.inputs,
-        task.outputs,
-        task=task.kind,
-        tokens=task.tokens,
-        width=8,
-        depth=1,
-        key=jax.random.key(0),
-    )
     batch = Batches(task, task.splits.train, 4, training=True)[0]
-    assert jax.vmap(model)(batch.inputs).shape == batch.labels.shape == (4, 2)
+
+    def answers(key, inputs):
+        model = nn.SequenceModel(
+            task.inputs,
+            task.outputs,
+            task=task.kind,
+            tokens=task.tokens,
+            width=8,
+            depth=1,
+            key=key,
+        )
+        return jax.vmap(model)(inputs)
+
+    found = eqx.filter_eval_shape(answers, jax.random.key(0), batch.inputs)
+    assert found.shape == batch.labels.shape == (4, 2)
 
 
 @pytest.fixture
@@ -157,3 +166,20 @@ def test_a_registered_task_may_be_fetched(registered, tmp_path):
     register("plain", toy)
     with pytest.raises(DataError, match="nothing to download for task 'plain'"):
         fetch("plain")
+
+
+def test_arrays_need_no_extra_and_images_name_theirs(cache):
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("jax", "equinox", "PIL", "pooch", "rich", "tyro", "optax")))
+from fractal import tasks
+assert tasks.from_arrays([[1, 2]] * 20, [0, 1] * 10).length == 2
+try:
+    tasks.load("pathfinder", preset="mini")
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "reading and drawing images needs pillow: pip install 'fractal-ssm[train]'\n"
+    )
