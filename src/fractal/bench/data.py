@@ -2,11 +2,12 @@
 
 import jax
 
+from .._provenance import provenance
 from ..train._devices import Devices
 from ..train._evaluation import batches_of
 from ..train._loop import initial, load_task, updater
 from ..train.presets import preset
-from .timing import interleaved, machine
+from .timing import interleaved
 
 _TASKS = ("listops", "retrieval", "pathfinder")  # those that need nothing fetched
 _TURN = 20  # batches of a turn: one alone is too short to be timed
@@ -33,11 +34,11 @@ def bench_data() -> dict:
 
         taken = interleaved({"batch": read, "step": step})
         batch_time, step_time = taken["batch"].scaled(1e3 / _TURN), taken["step"].scaled(1e3)
-        times[name] = {"a batch": batch_time, "a step": step_time}
+        times[name] = {"batch": batch_time, "step": step_time}
         ahead[name] = step_time["median"] / batch_time["median"]
     return {
-        "machine": {**machine(), "jax": jax.__version__},
+        "provenance": provenance(),
         "setting": {"model": "fractal", "preset": "mini"},
         "milliseconds": times,
-        "batches_ready_for_each_that_is_used": ahead,
+        "batches_prepared_per_step": ahead,
     }

@@ -1,4 +1,4 @@
-"""`fractal verify`: every claim of the paper, published against measured."""
+"""`fractal verify`: every claim of the paper, published value and measured value."""
 
 import dataclasses
 import json
@@ -8,11 +8,13 @@ import sys
 from rich.table import Table
 
 from .._errors import UserError
+from .._provenance import provenance
 from ..report.claims import Claim
 from ..report.paper_tables import Conditions, condition_numbers, condition_table
 from ..report.table import shown
 from ..report.verification import verify
 from .console import Stdout
+from .paths import given_path
 
 _STYLE = {"confirmed": "green", "refuted": "red", "holds": "bold green", "fails": "bold red"}
 
@@ -28,16 +30,18 @@ class Verify:
         json: print one JSON object instead of tables.
     """
 
-    figures: pathlib.Path | None = None
+    figures: str | None = None
     json: bool = False
 
     def run(self) -> int:
-        """Exit code 0 when all properties of our own hold, whatever becomes of the paper's."""
+        """Exit code 0 if all properties of this library hold; claims of the paper may be refuted."""
+        folder = None if self.figures is None else given_path("figures", self.figures)
         claims, table = verify(), condition_numbers()
-        drawn = _draw(self.figures) if self.figures else []
+        drawn = [] if folder is None else _draw(folder)
         holds = all(claim.verdict != "fails" for claim in claims)
         if self.json:
             found = {
+                "provenance": provenance(),
                 "claims": [dataclasses.asdict(claim) for claim in claims],
                 "condition_numbers": [dataclasses.asdict(row) for row in table],
                 "figures": [str(path) for path in drawn],

@@ -1,4 +1,4 @@
-"""Every claim that can be checked: the paper's text, its tables, and our own properties."""
+"""All claims that can be checked: text and tables of the paper, properties of this library."""
 
 from . import own_claims, paper_claims, paper_tables
 from .claims import Claim
