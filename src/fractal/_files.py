@@ -1,5 +1,6 @@
-"""Our files: safetensors with a format in the header, written whole or not at all."""
+"""Files of this package: safetensors with a format in the header, written atomically."""
 
+import json
 import os
 import pathlib
 
@@ -11,12 +12,25 @@ import safetensors.numpy
 def write_tensors(
     path: str | os.PathLike, tensors: dict[str, np.ndarray], metadata: dict[str, str]
 ) -> None:
-    """Write a whole file of tensors."""
-    write_whole(path, safetensors.numpy.save(tensors, metadata=metadata))
+    """Write tensors and metadata atomically; equal contents give equal bytes."""
+    write_whole(path, _sorted_header(safetensors.numpy.save(tensors, metadata=metadata)))
+
+
+def _sorted_header(data: bytes) -> bytes:
+    """The same safetensors file with the keys of its header sorted.
+
+    safetensors writes the metadata in the order of a randomly seeded hash map. The file is the
+    length of the header in 8 bytes, the header in JSON, and the tensors at offsets relative to the
+    end of the header, which is padded with spaces to a multiple of 8 bytes.
+    """
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + data[end:]
 
 
 def write_whole(path: str | os.PathLike, data: bytes) -> None:
-    """Write beside the file and then take its place: an interruption leaves the old one."""
+    """Write a file atomically: an interruption leaves the old one."""
     path = pathlib.Path(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

@@ -52,7 +52,7 @@ def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
     folder = tmp_path / "fetched"
 
     def fetch(source):
-        assert source == "registry"
+        assert source == "auto"
         return folder
 
     monkeypatch.setattr(type(smnist.SOURCES), "fetch", lambda self, source: fetch(source))

@@ -57,7 +57,7 @@ def test_a_model_is_read_at_every_rate_and_told_of_it_only_where_asked(monkeypat
     )
     split = Split(sequences, np.arange(4))
     words = tuple("abcdefghi")
-    task = Task("toy", "classification", 12, 9, 2, Splits(split, split, split), words)
+    task = Task("toy", "classification", 12, 9, 2, Splits(split, split, split), vocabulary=words)
     seen = set()
 
     def answers(model, inputs, mask, dt):

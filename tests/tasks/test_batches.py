@@ -7,7 +7,7 @@ from fractal._errors import UserError
 from fractal.tasks import Batches, Split, Task
 from fractal.tasks._images import levels
 from fractal.tasks._sequences import Sequences
-from fractal.tasks._task import Splits, whole
+from fractal.tasks._task import Splits, all_rows
 
 
 def ragged(lengths, documents=1, dtype=np.uint8):
@@ -19,7 +19,7 @@ def ragged(lengths, documents=1, dtype=np.uint8):
 
 
 def make_task(lengths, documents=1, length=16, **options):
-    split = whole(ragged(lengths, documents))
+    split = all_rows(ragged(lengths, documents))
     return Task("t", "classification", length, 300, 10, Splits(split, split, split), **options)
 
 
@@ -67,7 +67,7 @@ def test_epochs_differ_and_the_dropped_examples_change(task):
 
 
 @pytest.mark.parametrize("buckets", [1, 3])
-def test_going_on_from_any_position_gives_the_same_batches(task, buckets):
+def test_resuming_at_any_position_gives_the_same_batches(task, buckets):
     def made():
         return Batches(task, task.splits.train, 2, training=True, seed=7, buckets=buckets)
 
@@ -141,7 +141,7 @@ def test_a_split_is_some_rows_of_the_array(task):
 def test_a_batch_larger_than_the_data_or_not_shared_evenly_is_refused(task):
     with pytest.raises(UserError, match="larger than the data, 11 examples"):
         Batches(task, task.splits.train, 12, training=True)
-    with pytest.raises(UserError, match="cannot be shared by 3 processes"):
+    with pytest.raises(UserError, match="must be a multiple of the 3 processes"):
         Batches(task, task.splits.train, 4, training=True, processes=3)
     with pytest.raises(UserError, match="similar length"):
         Batches(task, task.splits.train, 11, training=True, buckets=3)

@@ -61,7 +61,7 @@ def test_the_package_and_the_binary_version_give_the_same_task(cache, tmp_path, 
 
 def test_mini_has_means_of_four_pixels(cache, tmp_path, pictures):
     write_package(tmp_path, pictures)
-    full, mini = (load("image", preset, data=tmp_path) for preset in ("paper", "mini"))
+    full, mini = (load("image", preset=preset, data=tmp_path) for preset in ("paper", "mini"))
     assert mini.length == 256
     fine = full.splits.test.documents(0)[0].reshape(32, 32).astype(float)
     coarse = mini.splits.test.documents(0)[0].reshape(16, 16)
@@ -75,26 +75,26 @@ def cut(path, size=1000):
 @pytest.mark.parametrize(
     ("write", "damage", "complaint"),
     [
-        (write_binary, lambda f: cut(f / "data_batch_3.bin"), "data_batch_3.bin is cut off"),
+        (write_binary, lambda f: cut(f / "data_batch_3.bin"), "data_batch_3.bin is truncated"),
         (write_binary, lambda f: (f / "data_batch_5.bin").unlink(), "data_batch_5.bin: No such"),
         (write_binary, lambda f: (f / "test_batch.bin").write_bytes(b"\x0b" + bytes(3072)),
-         "test_batch.bin, picture 1: the label must lie in 0 … 9, not 11"),
-        (write_package, lambda f: cut(f / "data_batch_2.png"), "data_batch_2.png is no whole PNG"),
+         "test_batch.bin, image 1: the label must lie in 0 … 9, not 11"),
+        (write_package, lambda f: cut(f / "data_batch_2.png"), "data_batch_2.png is not a complete PNG"),
         (write_package, lambda f: (f / "data_batch_2.png").write_bytes(b""),
-         "data_batch_2.png is no whole PNG"),
+         "data_batch_2.png is not a complete PNG"),
         (write_package, lambda f: (f / "test_lables.json").write_text("[1, 2"),
-         "test_lables.json is no list"),
+         "test_lables.json is not a list"),
         (write_package, lambda f: (f / "test_lables.json").write_text("[1, 2]"),
-         "test_lables.json holds 2 labels for 4 pictures"),
+         "test_lables.json holds 2 labels for 4 images"),
         (write_package, lambda f: (f / "test_lables.json").write_text("[1, 2, 3, 10]"),
-         "test_lables.json, picture 4: the label"),
+         "test_lables.json, image 4: the label"),
         (write_package, lambda f: (f / "test_lables.json").write_text("[1, 2, 3, -1]"),
-         "test_lables.json is no list"),
+         "test_lables.json is not a list"),
         (write_package, lambda f: Image.new("RGB", (32, 32)).save(f / "test_batch.png"),
          "test_batch.png has 32×32 pixels"),
     ],
 )  # fmt: skip
-def test_a_damaged_file_is_named(cache, tmp_path, pictures, write, damage, complaint):
+def test_a_corrupted_file_is_named(cache, tmp_path, pictures, write, damage, complaint):
     write(tmp_path, pictures)
     damage(tmp_path)
     with pytest.raises(DataError, match=complaint):
@@ -106,7 +106,7 @@ def test_the_pickled_version_is_not_opened(cache, tmp_path):
     (tmp_path / "cifar-10-batches-py").mkdir()
     with pytest.raises(DataError, match="may run code"):
         load("image", data=tmp_path)
-    with pytest.raises(DataError, match="holds no CIFAR-10"):
+    with pytest.raises(DataError, match="holds no cifar-10-batches-bin/test_batch.bin"):
         load("image", data=tmp_path / "cifar-10-batches-py")
 
 

@@ -3,7 +3,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from fractal.tasks import DataError, load
+from fractal.tasks import DataError, MissingData, load
 from fractal.tasks.listops import SIZES, generate
 
 SMALL = SIZES["mini"]._replace(examples=1000)
@@ -70,8 +70,8 @@ def test_a_long_expression_is_cut_to_length_with_its_end_mark(cache, tmp_path):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("Target\tSource\n", "line 1: the heading"),
-        ("", "line 1: the heading"),
+        ("Target\tSource\n", "line 1: the header"),
+        ("", "line 1: the header"),
         (TRAIN + "( ( [MAX 9 ) ] )\n", "line 5: 2 columns expected, 1 found"),
         (TRAIN + "[MAX 9 ]\t9\t9\n", "line 5: 2 columns expected, 3 found"),
         (TRAIN + "( ( ( [AVG 9 ) 9 ) ] )\t9\n", r"line 5: unknown token '\[AVG'"),
@@ -79,11 +79,13 @@ def test_a_long_expression_is_cut_to_length_with_its_end_mark(cache, tmp_path):
         (TRAIN + "( ( ( [MAX 9 ) 9 ) ] )\tnan\n", "line 5: the label must lie in"),
         (TRAIN + "( ( ( [MAX 9 ) 9 ) ] )\tnine\n", "line 5: the label must be a number"),
         (TRAIN + "( ( ) )\t9\n", "line 5: there is no expression"),
-        (TRAIN.encode() + b"\xff\xfe\t9\n", "line 5: this is not UTF-8"),
+        (TRAIN.encode() + b"\xff\xfe\t9\n", "line 5: not UTF-8"),
         ("Source\tTarget\n", "the train set is empty"),
     ],
 )
-def test_a_damaged_file_is_named_with_its_line_and_leaves_nothing(cache, tmp_path, text, complaint):
+def test_a_corrupted_file_is_named_with_its_line_and_leaves_nothing(
+    cache, tmp_path, text, complaint
+):
     folder = write(tmp_path / "listops", text)
     with pytest.raises(DataError, match=complaint) as error:
         load("listops", data=folder)
@@ -92,20 +94,21 @@ def test_a_damaged_file_is_named_with_its_line_and_leaves_nothing(cache, tmp_pat
     assert not list(cache.glob("arrays/.*"))
 
 
-def test_a_missing_folder_or_file_is_said_with_what_to_do(cache, tmp_path):
-    with pytest.raises(DataError, match=r"not a folder.*fractal data listops"):
+def test_a_missing_folder_or_file_is_named_with_what_to_do(cache, tmp_path):
+    with pytest.raises(DataError, match=r"^data: .*nowhere is not a folder"):
         load("listops", data=tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"listops-1000/basic_train\.tsv.*fractal data listops"):
+    with pytest.raises(DataError, match=r"^data: .* holds no listops-1000/basic_train\.tsv"):
         load("listops", data=tmp_path)
-    with pytest.raises(DataError, match="fractal data listops --out DIR"):
+    with pytest.raises(MissingData, match="fractal data listops --out DIR.*pass data=DIR") as error:
         load("listops")
+    assert (error.value.task, error.value.remedy) == ("listops", "generate")
     (write(tmp_path / "listops") / "basic_val.tsv").unlink()
     with pytest.raises(DataError, match=r"basic_val\.tsv: No such file"):
         load("listops", data=tmp_path)
 
 
 @hypothesis.given(st.binary(max_size=300))
-def test_no_bytes_make_the_reader_raise_anything_but_our_error(tmp_path_factory, data):
+def test_arbitrary_bytes_raise_data_errors_only(tmp_path_factory, data):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("any")
         patch.setenv("FRACTAL_DATA", str(folder / "cache"))
@@ -133,7 +136,7 @@ def test_no_expression_occurs_twice_in_any_file_and_the_parts_have_their_shares(
 
 def test_what_is_generated_is_read_back(cache, tmp_path):
     generate(tmp_path / "listops-1000", SMALL, seed=0, workers=1)
-    task = load("listops", "mini", data=tmp_path)
+    task = load("listops", preset="mini", data=tmp_path)
     assert [len(split) for split in task.splits] == [960, 20, 20]
     assert len(task.vocabulary) == 18
     assert task.splits.train.lengths.max() <= task.length
@@ -143,25 +146,25 @@ def test_what_is_generated_is_read_back(cache, tmp_path):
     assert words == [*expected, "<eos>"]
 
 
-def test_generating_never_writes_over_what_is_there(tmp_path):
+def test_generating_never_overwrites(tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(DataError, match="already there"):
+    with pytest.raises(DataError, match="^out: .* already exists"):
         generate(tmp_path / "out", SMALL, seed=0, workers=1)
-    with pytest.raises(DataError, match="at least 50"):
+    with pytest.raises(ValueError, match="^count: must be at least 50 for three files, got 49"):
         generate(tmp_path / "few", SMALL._replace(examples=49), seed=0, workers=1)
 
 
-def test_mini_needs_no_data_and_is_made_once(cache, monkeypatch):
+def test_mini_needs_no_data_and_is_generated_once(cache, monkeypatch):
     monkeypatch.setitem(SIZES, "mini", SMALL)
-    first = load("listops", "mini")
+    first = load("listops", preset="mini")
     made = sorted(path.stat().st_mtime_ns for path in cache.rglob("*.tsv"))
-    again = load("listops", "mini")
+    again = load("listops", preset="mini")
     assert made == sorted(path.stat().st_mtime_ns for path in cache.rglob("*.tsv"))
     assert len(made) == 3
     np.testing.assert_array_equal(first.splits.test.labels, again.splits.test.labels)
 
 
-def test_a_changed_file_is_read_anew(cache, tmp_path):
+def test_a_changed_file_is_read_again(cache, tmp_path):
     folder = write(tmp_path / "listops")
     assert len(load("listops", data=folder).splits.train) == 3
     write(folder, TRAIN + "( ( ( [MIN 0 ) 9 ) ] )\t0\n")

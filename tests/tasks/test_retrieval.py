@@ -60,20 +60,22 @@ def test_a_long_document_is_cut_to_3999_characters_and_its_end_mark(cache, tmp_p
         ("\n", "line 4: 5 columns expected, 1 found"),
     ],
 )
-def test_a_damaged_line_is_named(cache, tmp_path, line, complaint):
+def test_a_corrupted_line_is_named(cache, tmp_path, line, complaint):
     with pytest.raises(DataError, match=f"new_aan_pairs.train.tsv, {complaint}"):
         load("retrieval", data=write(tmp_path / "aan", PAIRS + line))
 
 
-def test_the_official_pairs_must_be_brought(cache, tmp_path):
-    with pytest.raises(DataError, match="must be brought"):
+def test_the_official_pairs_are_in_the_release_only(cache, tmp_path):
+    with pytest.raises(
+        DataError, match="unpack the Long Range Arena release and pass data=DIR; preset='mini'"
+    ):
         load("retrieval")
     with pytest.raises(DataError, match=r"new_aan_pairs\.train\.tsv"):
         load("retrieval", data=tmp_path)
 
 
 @hypothesis.given(st.binary(max_size=200))
-def test_no_bytes_make_the_reader_raise_anything_but_our_error(tmp_path_factory, data):
+def test_arbitrary_bytes_raise_data_errors_only(tmp_path_factory, data):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("any")
         patch.setenv("FRACTAL_DATA", str(folder / "cache"))
@@ -96,7 +98,7 @@ def pairs(folder):
             yield int(float(label)), *planted(first, second)
 
 
-def test_the_stand_in_is_related_exactly_when_the_second_cites_the_first(tmp_path):
+def test_generated_pairs_are_related_exactly_when_the_second_cites_the_first(tmp_path):
     generate(tmp_path / "out", SMALL, seed=0)
     found = list(pairs(tmp_path / "out"))
     assert len(found) == 400
@@ -107,7 +109,7 @@ def test_the_stand_in_is_related_exactly_when_the_second_cites_the_first(tmp_pat
     assert np.mean([label for label, *_ in found]) == 0.5
 
 
-def test_neither_document_of_the_stand_in_gives_the_answer_alone(tmp_path):
+def test_neither_generated_document_determines_the_label_alone(tmp_path):
     generate(tmp_path / "out", SMALL._replace(examples=8000), seed=1)
     found = list(pairs(tmp_path / "out"))
     for part in (slice(1, 3), slice(3, 5)):
@@ -118,7 +120,7 @@ def test_neither_document_of_the_stand_in_gives_the_answer_alone(tmp_path):
         assert best / len(found) < 0.56  # chance, and the luck of 64 cells
 
 
-def test_the_stand_in_is_the_same_for_a_seed_and_its_lengths_are_kept(tmp_path):
+def test_generated_pairs_depend_on_the_seed_only_and_have_the_lengths(tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         generate(tmp_path / name, SMALL, seed)
     for name in PARTS.values():
@@ -131,7 +133,7 @@ def test_the_stand_in_is_the_same_for_a_seed_and_its_lengths_are_kept(tmp_path):
 
 def test_mini_is_generated_and_comes_in_batches_of_pairs(cache, monkeypatch):
     monkeypatch.setattr(retrieval, "MINI", SMALL)
-    task = load("retrieval", "mini")
+    task = load("retrieval", preset="mini")
     assert [len(split) for split in task.splits] == [320, 40, 40]
     batch = Batches(task, task.splits.train, 8, training=True)[0]
     assert batch.inputs.shape == (8, 2, 128)

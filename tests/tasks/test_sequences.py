@@ -40,7 +40,7 @@ def test_the_same_source_is_built_once_and_another_anew(cache):
     "name", ["about.json", "train.values", "train.offsets.npy", "train.labels.npy"]
 )
 @pytest.mark.parametrize("damage", ["cut", "missing", "garbage"])
-def test_a_damaged_cache_is_named(cache, name, damage):
+def test_a_corrupted_cache_is_named(cache, name, damage):
     prepared("t", {}, build(30, 40))
     (path,) = cache.rglob(name)
     if damage == "cut":
@@ -49,7 +49,7 @@ def test_a_damaged_cache_is_named(cache, name, damage):
         path.unlink()
     else:
         path.write_bytes(b"\x93NUMPY nonsense"[: path.stat().st_size])
-    with pytest.raises(DataError, match="damaged: remove it"):
+    with pytest.raises(DataError, match="corrupted: remove it"):
         prepared("t", {}, build(30, 40))
 
 

@@ -62,7 +62,7 @@ def test_permuted_pixels_are_the_same_ones_in_one_fixed_other_order(cache, tmp_p
 
 def test_mini_has_means_of_four_pixels(cache, tmp_path, digits):
     write(tmp_path, digits)
-    task = load("smnist", "mini", data=tmp_path)
+    task = load("smnist", preset="mini", data=tmp_path)
     assert task.length == 196
     coarse = task.splits.test.documents(0)[0].reshape(14, 14)
     assert abs(coarse[2, 9] - digits[2][0][4:6, 18:20].mean()) <= 0.5
@@ -71,27 +71,27 @@ def test_mini_has_means_of_four_pixels(cache, tmp_path, digits):
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
-        (FILES[0], idx(np.zeros((20, 28, 28), np.uint8))[:-1], "cut off or too long"),
-        (FILES[0], idx(np.zeros((20, 28, 28), np.uint8)) + b"\0", "cut off or too long"),
-        (FILES[0], b"", "no idx file"),
+        (FILES[0], idx(np.zeros((20, 28, 28), np.uint8))[:-1], "truncated or too long"),
+        (FILES[0], idx(np.zeros((20, 28, 28), np.uint8)) + b"\0", "truncated or too long"),
+        (FILES[0], b"", "not an idx file"),
         (FILES[0], idx(np.zeros((20, 27, 28), np.uint8)), "27×28 pixels"),
-        (FILES[1], idx(np.zeros(19, np.uint8)), "19 labels for 20 pictures"),
+        (FILES[1], idx(np.zeros(19, np.uint8)), "19 labels for 20 images"),
         (FILES[1], idx(np.full(20, 10, np.uint8)), "label 1: it must lie in 0 … 9"),
-        (FILES[1], idx(np.zeros((20, 1), np.uint8)), "no idx file of bytes with 1 axes"),
+        (FILES[1], idx(np.zeros((20, 1), np.uint8)), "not an idx file of bytes with 1 axes"),
     ],
 )
-def test_a_damaged_file_is_named(cache, tmp_path, digits, name, content, complaint):
+def test_a_corrupted_file_is_named(cache, tmp_path, digits, name, content, complaint):
     write(tmp_path, digits)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=f"{name}.*{complaint}"):
         load("smnist", data=tmp_path)
 
 
-def test_half_a_download_of_a_packed_file_is_named(cache, tmp_path, digits):
+def test_a_truncated_gzip_file_is_named(cache, tmp_path, digits):
     write(tmp_path, digits, packed=True)
     path = tmp_path / f"{FILES[2]}.gz"
     path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(DataError, match=r"t10k-images-idx3-ubyte\.gz is no whole gzip"):
+    with pytest.raises(DataError, match=r"t10k-images-idx3-ubyte\.gz is not a complete gzip"):
         load("smnist", data=tmp_path)
     path.unlink()
     with pytest.raises(DataError, match="holds no t10k-images-idx3-ubyte"):
@@ -99,9 +99,7 @@ def test_half_a_download_of_a_packed_file_is_named(cache, tmp_path, digits):
 
 
 @hypothesis.given(st.binary(max_size=40), st.sampled_from(["", ".gz"]), st.booleans())
-def test_no_bytes_make_the_reader_raise_anything_but_our_error(
-    tmp_path_factory, data, suffix, headed
-):
+def test_arbitrary_bytes_raise_data_errors_only(tmp_path_factory, data, suffix, headed):
     path = tmp_path_factory.mktemp("any") / f"file{suffix}"
     path.write_bytes(b"\0\0\x08\x01" + data if headed else data)
     try:

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageDraw
 from scipy import ndimage
 
-from fractal.tasks._ground import Ground
+from fractal.tasks._occupancy import Occupancy
 from fractal.tasks._paddles import marker, move, paddles, stroke, turns
 from fractal.tasks._snakes import LEVELS, draw, geometry
 
@@ -165,17 +165,17 @@ def test_turns_are_bounded_by_the_continuity(resolution, level, count):
 
 
 @samples
-def test_no_paddle_overlaps_those_that_took_their_ground_before_it(resolution, level, count):
+def test_no_paddle_overlaps_those_that_were_occupied_before_it(resolution, level, count):
     measures = geometry(resolution, level)
     for drawing in drawings(resolution, level, count):
         masks = paddle_masks(drawing, measures.style(drawing.margin))
-        ground = np.ones((resolution, resolution))
+        occupancy = np.ones((resolution, resolution))
         inside = slice(measures.padding, -measures.padding)
-        ground[inside, inside] = 0
+        occupancy[inside, inside] = 0
         for k in range(1, measures.contour_length):
             for snake in masks:
-                assert (ground + snake[k]).max() < 1.8
-                ground = np.maximum(ground, snake[k - 1])  # the newest takes its ground later
+                assert (occupancy + snake[k]).max() < 1.8
+                occupancy = np.maximum(occupancy, snake[k - 1])  # the newest is occupied later
 
 
 @samples
@@ -234,9 +234,9 @@ def test_kept_paddles_agree_with_paddles_drawn_directly(style):
         ink, mask = slow_stroke(style, tip)
         m = style.margin
         assert np.array_equal(paddle.ink, ink)
-        assert np.array_equal(paddle.ground[0, m:-m, m:-m], mask)
+        assert np.array_equal(paddle.occupancy[0, m:-m, m:-m], mask)
         wide = ndimage.grey_dilation(np.pad(mask, m), footprint=disc(m))
-        assert np.array_equal(paddle.ground[1], wide)
+        assert np.array_equal(paddle.occupancy[1], wide)
         assert np.array_equal(paddle.limit < 255, mask > 203)
 
 
@@ -280,14 +280,14 @@ def test_ways_on_are_the_circle_weighed_by_the_turn(style):
 
 @pytest.mark.parametrize("style", STYLES, ids=str)
 def test_a_seed_can_be_laid_just_where_what_it_covers_is_free(style, rng):
-    ground = Ground.empty(style, 1)
+    occupancy = Occupancy.empty(style, 1)
     kit = paddles(style)
     window = np.ones((style.window, style.window))
     window[1:-1, 1:-1] = 0
     tips = np.array([paddle.end for paddle in kit.followers])
     for _ in range(12):
         number, anchor = rng.integers(len(tips)), rng.integers(0, style.window, 2)
-        ground.take(kit.followers[number], style.flat(*(style.rim + anchor).tolist()))
+        occupancy.add(kit.followers[number], style.flat(*(style.rim + anchor).tolist()))
         window = np.maximum(window, slow_mask(style, anchor, anchor + tips[number]))
     for degrees in range(0, 360, 72):
         mask = slow_stroke(style, move(math.radians(degrees), style.length * style.antialias))[1]
@@ -295,7 +295,7 @@ def test_a_seed_can_be_laid_just_where_what_it_covers_is_free(style, rng):
         dilated = ndimage.grey_dilation(
             window, footprint=(mask == 255)[::-1, ::-1], mode="constant", cval=0
         )
-        places = ground.tails(kit.seeds[(degrees + 180) % 360])
+        places = occupancy.tails(kit.seeds[(degrees + 180) % 360])
         found = np.stack(np.divmod(places, style.stride), axis=1) - style.rim
         assert np.array_equal(found, np.argwhere(dilated <= 0.3))
 

@@ -82,7 +82,7 @@ def test_the_held_out_tenth_is_drawn_from_both_classes_and_always_the_same(cache
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("[", "cut off or no JSON"),
+        ("[", "is not complete JSON"),
         ("{}", "four equal parts"),
         ("[]", "four equal parts"),
         ('[{"t": "a", "s": 0}]', "four equal parts"),
@@ -95,24 +95,24 @@ def test_the_held_out_tenth_is_drawn_from_both_classes_and_always_the_same(cache
             "review 1",
         ),
         ("[1, 2, 3, 4]", "review 1"),
-        ("[" * 100_000, "cut off or no JSON"),
+        ("[" * 100_000, "is not complete JSON"),
     ],
 )
-def test_a_damaged_package_is_named(cache, tmp_path, content, complaint):
+def test_a_corrupted_package_is_named(cache, tmp_path, content, complaint):
     (tmp_path / "reviews.json").write_text(content)
     with pytest.raises(DataError, match=rf"reviews\.json.*{complaint}"):
         load("text", data=tmp_path)
 
 
-def test_a_review_that_is_no_text_is_named(cache, tmp_path):
+def test_a_review_that_is_not_utf8_is_named(cache, tmp_path):
     write_folders(tmp_path, write_json(tmp_path / "json"))
     (tmp_path / "test" / "pos" / "9_9.txt").write_bytes(b"\xff")
     with pytest.raises(DataError, match=r"9_9\.txt is not UTF-8"):
         load("text", data=tmp_path)
 
 
-def test_without_data_the_command_that_fetches_it_is_named(cache, tmp_path):
-    with pytest.raises(DataError, match="fractal data text"):
+def test_missing_data_is_named_with_what_to_do(cache, tmp_path):
+    with pytest.raises(DataError, match=r"call fractal\.tasks\.fetch\('text'\) or pass data=DIR"):
         load("text")
     with pytest.raises(DataError, match="no IMDB reviews"):
         load("text", data=tmp_path)

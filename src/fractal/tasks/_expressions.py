@@ -1,7 +1,7 @@
-"""The grammar of ListOps: nested list operations over digits, and their values.
+"""The grammar of ListOps: nested list operations on digits, and their values.
 
-A node above the greatest depth is an operator with probability 1/4, otherwise a digit. Operators
-have 2 or more arguments. An expression is drawn until its length lies within the limits.
+A node above the maximal depth is an operator with probability 1/4, otherwise a digit. Operators
+have at least 2 arguments. Expressions with lengths outside of the limits are rejected.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ _OPERATOR_SHARE = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Greatest depth and number of arguments; `shorter` < length in tokens < `longer`."""
+    """Maximal depth and number of arguments; `shorter` < length in tokens < `longer`."""
 
     depth: int
     arguments: int
@@ -23,7 +23,7 @@ class Limits:
 
 
 class Expression(NamedTuple):
-    """In the notation of the official files, its value, and its length without parentheses."""
+    """Text as in the official files, value, and number of tokens without parentheses."""
 
     source: str
     value: int
@@ -31,7 +31,7 @@ class Expression(NamedTuple):
 
 
 def draw_expressions(limits: Limits, seed: str, count: int) -> list[Expression]:
-    """`count` expressions within the limits, the same ones for a seed."""
+    """Draw `count` expressions within the limits; a seed determines them."""
     rng, drawn = random.Random(seed), []
     while len(drawn) < count:
         one = _node(limits, rng, 1, limits.longer)
@@ -41,7 +41,7 @@ def draw_expressions(limits: Limits, seed: str, count: int) -> list[Expression]:
 
 
 def _node(limits: Limits, rng: random.Random, depth: int, room: int) -> Expression | None:
-    """A random subtree of fewer than `room` tokens; None as soon as it is too long."""
+    """A random subtree of fewer than `room` tokens, or None if it is longer."""
     if depth == limits.depth or rng.random() > _OPERATOR_SHARE:
         digit = int(10 * rng.random())
         return Expression(str(digit), digit, 1)
@@ -66,5 +66,5 @@ def _apply(operator: str, values: list[int]) -> int:
         return max(values)
     if operator == "[SM":
         return sum(values) % 10
-    middle = sorted(values)  # the median, a mean of the middle two cut to a whole number
+    middle = sorted(values)  # the median; the mean of the middle two is rounded down
     return (middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) // 2

@@ -1,4 +1,4 @@
-"""Folders that are written whole or not at all, and where data is kept."""
+"""The cache, and folders that are written atomically."""
 
 import contextlib
 import hashlib
@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Iterable, Iterator
 
 from ._errors import DataError
+from ._interrupts import deferred_signals
 
 
 def cache_folder() -> pathlib.Path:
-    """Where fetched, generated and prepared data is kept; `FRACTAL_DATA` overrides."""
+    """The folder of downloaded, generated and prepared data; `FRACTAL_DATA` overrides it."""
     if chosen := os.environ.get("FRACTAL_DATA"):
         return pathlib.Path(chosen).expanduser()
     base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
@@ -22,17 +23,18 @@ def cache_folder() -> pathlib.Path:
 
 @contextlib.contextmanager
 def staged(folder: pathlib.Path, replaceable: bool = False) -> Iterator[pathlib.Path]:
-    """A new folder to write into, which takes its place at `folder` when all went well.
+    """A new folder to write into, which is renamed to `folder` at the end.
 
-    Otherwise it disappears. A `replaceable` folder is one that two processes may be making with
-    the same contents: the first one stays.
+    On an error or an interruption it is removed. Several processes may write a `replaceable`
+    folder at once, with the same contents: the first one stays.
     """
     temporary = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = pathlib.Path(
-            tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent)
-        )
+        with deferred_signals():
+            temporary = pathlib.Path(
+                tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent)
+            )
         temporary.chmod(0o755)
         yield temporary
         try:
@@ -43,18 +45,19 @@ def staged(folder: pathlib.Path, replaceable: bool = False) -> Iterator[pathlib.
     except OSError as error:
         raise DataError(f"cannot write {folder}: {error.strerror or error}") from None
     finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+        with deferred_signals():
+            if temporary is not None:
+                shutil.rmtree(temporary, ignore_errors=True)
 
 
-def require_free(folder: pathlib.Path) -> None:
-    """Never write over what a user has."""
-    if folder.exists():
-        raise DataError(f"{folder} is already there: remove it, or choose another --out")
+def check_new(folder: pathlib.Path) -> None:
+    """Refuse to write into a folder that exists."""
+    if os.path.lexists(folder):
+        raise DataError(f"{folder} already exists: remove it or choose another", argument="out")
 
 
 def content_hash(paths: Iterable[pathlib.Path]) -> str:
-    """sha256 over names and contents of files."""
+    """sha256 of the names and contents of files."""
     total = hashlib.sha256()
     for path in paths:
         with reading(path), path.open("rb") as file:
@@ -65,7 +68,7 @@ def content_hash(paths: Iterable[pathlib.Path]) -> str:
 
 
 def listing_hash(paths: Iterable[pathlib.Path]) -> str:
-    """sha256 over names, sizes and times of files, where they are too many to read."""
+    """sha256 of the names, sizes and modification times of files that are too many to read."""
     total = hashlib.sha256()
     for path in paths:
         with reading(path):
@@ -75,13 +78,13 @@ def listing_hash(paths: Iterable[pathlib.Path]) -> str:
 
 
 def short_hash(**what: object) -> str:
-    """A name for a thing made from `what`."""
+    """A name for data that is determined by `what`."""
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @contextlib.contextmanager
 def reading(path: pathlib.Path) -> Iterator[None]:
-    """A file that cannot be opened or read is the user's to know of."""
+    """Turn errors of opening and reading a file into `DataError`."""
     try:
         yield
     except OSError as error:

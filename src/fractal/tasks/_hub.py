@@ -1,32 +1,41 @@
-"""Data from the Hugging Face Hub, for those who have its `datasets` package."""
+"""Data from the Hugging Face Hub, by the `datasets` package."""
 
 import importlib
 import pathlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._errors import DataError
+from ._errors import Unavailable
 from ._folders import cache_folder, staged
+from ._network import reason, require_answer
 
 
 def hub_folder(repository: str) -> pathlib.Path:
-    """Where we keep what was fetched, in the layout that our readers know."""
+    """The folder in the cache that holds the data of a repository."""
     return cache_folder() / "fetched" / f"hub-{repository.replace('/', '-')}"
 
 
 def fetch_from_hub(repository: str, write: Callable[[Any, pathlib.Path], None]) -> None:
-    """Load a dataset by the `datasets` package, and `write` it into the cache, where not there."""
-    folder = hub_folder(repository)
-    if folder.is_dir():
-        return
+    """Load a dataset and `write` it into the cache in a layout that its task reads."""
     try:
-        datasets = importlib.import_module("datasets")
+        datasets: Any = importlib.import_module("datasets")
     except ImportError:
-        raise DataError("this source needs the package: pip install datasets") from None
+        raise Unavailable("the package datasets is not installed: pip install datasets") from None
+    if not datasets.config.HF_HUB_OFFLINE:
+        require_answer(datasets.config.HF_ENDPOINT)
     try:
         dataset = datasets.load_dataset(repository)
-    except Exception as error:  # of the network, the hub or the package: many kinds
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"cannot load {repository} from the Hugging Face Hub: {why}") from None
-    with staged(folder, replaceable=True) as temporary:
+    except (OSError, ValueError, RuntimeError, *_client_errors(datasets)) as error:
+        raise Unavailable(f"cannot load {repository} ({reason(error)})") from None
+    with staged(hub_folder(repository), replaceable=True) as temporary:
         write(dataset, temporary)
+
+
+def _client_errors(datasets: Any) -> tuple[type[Exception], ...]:
+    """Errors of the package and of its HTTP client that derive from `Exception` only."""
+    errors = (
+        getattr(getattr(datasets, "exceptions", None), "DatasetsError", None),
+        getattr(sys.modules.get("httpx"), "HTTPError", None),
+    )
+    return tuple(error for error in errors if error is not None)

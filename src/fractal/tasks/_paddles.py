@@ -1,8 +1,8 @@
-"""Paddles, the dashes of a Pathfinder picture: their ink, their ground, and the ways on from them.
+"""Paddles, the dashes of a Pathfinder image: ink, occupied pixels, and possible continuations.
 
-A picture holds some fifty of them and its making tries thousands, but each is one of a few hundred:
-they are drawn once and kept. Angles run from the columns to the rows; all values are 8-bit, 0 to
-255, which makes every test of overlap exact.
+An image has about fifty paddles and drawing it tries thousands, but there are only a few hundred
+different ones, which are cached. Angles are measured from the columns to the rows. All values are
+8-bit, which makes tests of overlap exact.
 """
 
 import dataclasses
@@ -12,15 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Integer, UInt8
-from PIL import Image, ImageDraw
+
+from ._images import pillow
 
 FULL = 255
-_OVERLAP = 459  # 1.8 of 255: two masks that add up to this anywhere overlap
+_OVERLAP = 459  # 1.8 of 255: masks whose sum reaches it at any pixel overlap
 
 
 @dataclasses.dataclass(frozen=True)
 class Style:
-    """What the look of a paddle depends on; all lengths in pixels."""
+    """The parameters of the shape of a paddle; lengths in pixels."""
 
     window: int
     length: int
@@ -31,45 +32,48 @@ class Style:
 
     @functools.cached_property
     def half(self) -> int:
-        """From the center of a patch to its edge, with room for a paddle and its mask."""
+        """Half the side of a patch that holds a paddle and its mask."""
         return self.length + math.ceil(self.thickness) + self.margin
 
     @functools.cached_property
     def rim(self) -> int:
-        """Around the window, so that what begins inside never leaves the array."""
+        """Width of the rim around the image; patches centered in the image stay in the array."""
         return self.half + 2 * self.margin + 2
 
     @functools.cached_property
     def stride(self) -> int:
-        """The side of the window with its rim: places are flat indices of that square."""
+        """Side of the image with its rim, a square in which positions are flat indices."""
         return self.window + 2 * self.rim
 
     def flat(self, row: int, column: int) -> int:
-        """A step of so many rows and columns, as a step of the flat index."""
+        """The flat index of a row and column, or of an offset of rows and columns."""
         return row * self.stride + column
 
 
 class Paddle(NamedTuple):
-    """A paddle as it is stamped, on patches centered on the pixel it is drawn from.
+    """A paddle on patches centered on the pixel from which it is drawn, its anchor.
 
-    `ground` is what it takes up: the mask that other paddles must not overlap, and that mask grown
-    by the margin, where their far ends must not lie. `limit` is the most that its own mask bears
-    beneath. `end` is its other end (row, column). The next pivot lies `step` after its own; from
-    there go `ways`: where the next far end may lie, with what weight, and which follower that is.
+    - `occupancy`: the mask that other paddles must not overlap, and that mask dilated by the
+      margin, which their far ends must avoid.
+    - `limit`: the largest values under its mask that are no overlap.
+    - `end`: its other end (row, column).
+    - `step`: flat offset from its pivot to the next.
+    - `ways`: continuations from there: flat offset of the next far end, weight, and the index of
+      the follower.
     """
 
     ink: UInt8[np.ndarray, "side side"]
-    ground: UInt8[np.ndarray, "layers=2 wider wider"]
+    occupancy: UInt8[np.ndarray, "layers=2 wider wider"]
     limit: UInt8[np.ndarray, "side side"]
     end: tuple[float, float]
     step: int
-    ways: list[tuple[int, float, int]]  # plain tuples: they are the quickest to unpack
+    ways: list[tuple[int, float, int]]  # plain tuples are the fastest to unpack
 
 
 class Seed(NamedTuple):
-    """A snake's first paddle, drawn forwards from its tail, with offsets (row, column) from there.
+    """The first paddle of a snake, drawn forwards from its tail; offsets (row, column) from there.
 
-    `cover` are the pixels that must be free, and `box` their least and largest rows and columns.
+    `cover` are the pixels that must be free, `box` their smallest and largest rows and columns.
     """
 
     paddle: Paddle
@@ -80,7 +84,7 @@ class Seed(NamedTuple):
 
 
 class Paddles(NamedTuple):
-    """All paddles of a style: seeds for each degree from -180, followers for each way of a turn."""
+    """All paddles of a style: one seed per degree from −180, one follower per direction."""
 
     style: Style
     seeds: list[Seed]
@@ -89,7 +93,7 @@ class Paddles(NamedTuple):
 
 @functools.cache
 def paddles(style: Style) -> Paddles:
-    """The set for a style, drawn when first asked for."""
+    """The paddles of a style, drawn once."""
     seeds = [_seed(style, math.radians(degrees)) for degrees in range(-180, 180)]
     # Followers are drawn backwards, from their far ends.
     followers = [_paddle(style, t, t + math.pi) for t in turns(style)[1].tolist()]
@@ -97,7 +101,7 @@ def paddles(style: Style) -> Paddles:
 
 
 def move(theta: float, distance: float) -> tuple[int, int]:
-    """A step (row, column), rounded up; but not because of the last bits of a sine."""
+    """An offset (row, column), rounded up after removing rounding errors of sine and cosine."""
     return (
         math.ceil(round(distance * math.sin(theta), 9)),
         math.ceil(round(distance * math.cos(theta), 9)),
@@ -105,9 +109,10 @@ def move(theta: float, distance: float) -> tuple[int, int]:
 
 
 def turns(style: Style) -> tuple[Integer[np.ndarray, "ways 2"], np.ndarray]:
-    """The pixels of the circle about a pivot on which far ends may lie, and their angles."""
+    """The pixels of the circle around a pivot that far ends may occupy, and their angles."""
     radius = style.length + style.margin
-    # A pixel of arc apart; the original's first angle is not recorded, which moves a pixel or two.
+    # One pixel of arc apart. The first angle of the original is not documented, which may shift
+    # pixels by one or two.
     angle = np.arange(0, 2 * math.pi, 1 / radius)
     circle = radius * np.stack([np.sin(angle), np.cos(angle)], axis=1)
     pixels = np.unique(np.floor(np.round(circle, 9)).astype(int), axis=0)
@@ -115,7 +120,7 @@ def turns(style: Style) -> tuple[Integer[np.ndarray, "ways 2"], np.ndarray]:
 
 
 def marker(radius: float, antialias: int) -> UInt8[np.ndarray, "side side"]:
-    """A filled disc with a smooth rim, on a patch of odd side."""
+    """A filled, antialiased disc on a patch of odd side."""
     half = math.ceil(radius)
     fine = half * antialias
     return _shrink(FULL * _disc(radius * antialias, fine).astype(np.uint8), 2 * half + 1)
@@ -124,9 +129,11 @@ def marker(radius: float, antialias: int) -> UInt8[np.ndarray, "side side"]:
 def stroke(
     style: Style, tip: tuple[int, int]
 ) -> tuple[UInt8[np.ndarray, "side side"], UInt8[np.ndarray, "side side"]]:
-    """Ink and mask of a line from a patch's center to `tip`, in the finer pixels."""
+    """Ink and mask of a line from the center of a patch to `tip`, in supersampled pixels."""
     center, side = style.half * style.antialias, 2 * style.half + 1
-    fine = Image.new("L", (2 * center + 1, 2 * center + 1))
+    fine = pillow().new("L", (2 * center + 1, 2 * center + 1))
+    from PIL import ImageDraw
+
     ImageDraw.Draw(fine).line(
         [(center, center), (center + tip[1], center + tip[0])],
         fill=FULL,
@@ -142,26 +149,26 @@ def _seed(style: Style, theta: float) -> Seed:
     head = move(theta, style.length)
     back = move(theta + math.pi, style.length + style.margin)
     pivot = (head[0] + back[0], head[1] + back[1])
-    # Only the pixels that the mask covers wholly must be free: at its gray edge a seed may touch.
-    rows, columns = np.nonzero(paddle.ground[0] == FULL)
+    # Only pixels that the mask covers entirely must be free; its gray edges may overlap.
+    rows, columns = np.nonzero(paddle.occupancy[0] == FULL)
     rows, columns = ((axis - style.half - style.margin).tolist() for axis in (rows, columns))
     box = ((min(rows), max(rows)), (min(columns), max(columns)))
     return Seed(paddle, head, pivot, list(zip(rows, columns, strict=True)), box)
 
 
 def _paddle(style: Style, theta: float, drawn: float) -> Paddle:
-    """The paddle of a snake that heads for `theta`, drawn from its anchor along `drawn`."""
+    """The paddle of a snake in direction `theta`, drawn from its anchor along `drawn`."""
     tip = move(drawn, style.length * style.antialias)
     ink, mask = stroke(style, tip)
-    ground = np.stack([np.pad(mask, style.margin), _dilate(mask, style.margin)])
+    occupancy = np.stack([np.pad(mask, style.margin), _dilate(mask, style.margin)])
     limit = np.clip(_OVERLAP - 1 - mask.astype(int), 0, FULL).astype(np.uint8)
     end = (tip[0] / style.antialias, tip[1] / style.antialias)
     step = style.flat(*move(theta, style.length + 2 * style.margin))
-    return Paddle(ink, ground, limit, end, step, _ways(style, theta))
+    return Paddle(ink, occupancy, limit, end, step, _ways(style, theta))
 
 
 def _ways(style: Style, theta: float) -> list[tuple[int, float, int]]:
-    """Where a snake that heads for `theta` may go: cos² of the turn times the continuity."""
+    """Continuations of a snake in direction `theta`, weighted by cos²(continuity · turn)."""
     pixels, angles = turns(style)
     turn = np.abs(angles - theta)
     turn = style.continuity * np.minimum(turn, 2 * math.pi - turn)
@@ -180,7 +187,7 @@ def _disc(radius: float, half: int) -> Bool[np.ndarray, "side side"]:
 def _dilate(
     picture: UInt8[np.ndarray, "side side"], radius: int
 ) -> UInt8[np.ndarray, "wider wider"]:
-    """The largest value within `radius`, on a patch wider by that much on every side."""
+    """The maximum within `radius`, on a patch that is wider by `radius` on every side."""
     side = len(picture)
     grown = np.zeros((side + 2 * radius, side + 2 * radius), np.uint8)
     for row, column in np.argwhere(_disc(radius, radius)):
@@ -190,5 +197,6 @@ def _dilate(
 
 
 def _shrink(picture: UInt8[np.ndarray, "fine fine"], side: int) -> UInt8[np.ndarray, "side side"]:
-    small = Image.fromarray(picture).resize((side, side), Image.Resampling.LANCZOS)
+    image = pillow()
+    small = image.fromarray(picture).resize((side, side), image.Resampling.LANCZOS)
     return np.asarray(small)

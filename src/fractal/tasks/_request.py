@@ -1,8 +1,10 @@
-"""What a user asks for when loading a task."""
+"""The options with which a task is loaded."""
 
 import dataclasses
 import pathlib
-from typing import Literal
+from typing import Literal, get_args
+
+from ._arguments import check_one_of, check_path, check_workers
 
 Preset = Literal["mini", "paper"]
 Validation = Literal["held-out", "test"]
@@ -10,15 +12,23 @@ Validation = Literal["held-out", "test"]
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """
-    - `preset`: `"mini"`, a size for a laptop, or `"paper"`, that of the published results.
-    - `data`: a folder of the user's: the official release, or what `fractal data` has written.
+    """Options of `load`, as a loader receives them.
+
+    - `preset`: `"mini"`, a size for a laptop, or `"paper"`, the size of the published results.
+    - `data`: folder with the data, or None.
     - `validation`: `"held-out"`, a tenth of the training set where a task has no validation set of
-      its own, or `"test"`, the test set itself, as published results on IMDB have it.
-    - `workers`: processes that generate data.
+      its own, or `"test"`, the test set, as in published results on IMDB.
+    - `workers`: number of processes that generate data.
     """
 
     preset: Preset = "paper"
     data: pathlib.Path | None = None
     validation: Validation = "held-out"
     workers: int = 1
+
+    def __post_init__(self):
+        check_one_of("preset", self.preset, get_args(Preset))
+        check_one_of("validation", self.validation, get_args(Validation))
+        if self.data is not None:
+            object.__setattr__(self, "data", check_path("data", self.data))
+        object.__setattr__(self, "workers", check_workers(self.workers))

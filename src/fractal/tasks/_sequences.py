@@ -1,7 +1,7 @@
-"""Sequences of any length with their labels, in memory-mapped arrays that are built once.
+"""Sequences of any length with their labels, in flat arrays, memory-mapped for built-in tasks.
 
-All sequences stand one after another in one flat file of bytes (or 16-bit words); a second array
-says where each begins. An example is one sequence, or two in a row for pairs of documents.
+All sequences are concatenated in one array; a second array holds their offsets. An example is one
+sequence, or two consecutive ones for pairs of documents.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int, UInt
+from jaxtyping import Float32, Int, UInt
 
 from ._errors import DataError
 from ._folders import cache_folder, short_hash, staged
@@ -19,18 +19,20 @@ from ._folders import cache_folder, short_hash, staged
 _FORMAT = 1
 
 Examples = Iterable[tuple[tuple[np.ndarray, ...], int]]
-"""Sequences of uint8 or uint16, and their label."""
+"""Documents of uint8 or uint16, and their label."""
+
+Labels = Int[np.ndarray, " examples"] | Float32[np.ndarray, "examples outputs"]
 
 
 class Built(NamedTuple):
-    """What a task prepares: the token of each id, and the examples of each part."""
+    """The token of each id, and the examples of each part, before they are stored."""
 
     vocabulary: Sequence[str]
     parts: Mapping[str, Examples]
 
 
 class Prepared(NamedTuple):
-    """The same, from the cache."""
+    """The token of each id, and the stored examples of each part."""
 
     vocabulary: tuple[str, ...]
     parts: dict[str, "Sequences"]
@@ -38,31 +40,37 @@ class Prepared(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Sequences:
-    """`documents` sequences for each label; sequence i is `values[offsets[i]:offsets[i+1]]`."""
+    """Examples of a data set.
 
-    values: UInt[np.ndarray, " total"]
+    - `values`: all sequences, concatenated: token ids or gray levels (total,), or real values
+      (total, channels). Sequence i is `values[offsets[i]:offsets[i+1]]`.
+    - `labels`: classes (examples,), or the targets of a regression (examples, outputs).
+    - `documents`: sequences per example: 1, or 2 for pairs.
+    """
+
+    values: UInt[np.ndarray, " total"] | Float32[np.ndarray, "total channels"]
     offsets: Int[np.ndarray, " ends"]
-    labels: Int[np.ndarray, " examples"]
-    documents: int
+    labels: Labels
+    documents: int = 1
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def lengths(self) -> Int[np.ndarray, "examples documents"]:
-        """Of all documents."""
+        """Number of steps of each document."""
         return np.diff(self.offsets).reshape(len(self), self.documents)
 
 
 def prepared(name: str, made_from: Mapping[str, object], build: Callable[[], Built]) -> Prepared:
-    """The arrays of a task, from the cache, or else built into it.
+    """Read the arrays of a task from the cache, after building them there if needed.
 
     **Arguments:**
 
-    - `name`: begins the name of the folder.
-    - `made_from`: hash of the source and every option that changes the arrays; together they name
-      the folder, so that a change of either builds anew.
-    - `build`: gives the examples.
+    - `name`: prefix of the folder's name.
+    - `made_from`: hash of the source and every option that changes the arrays. They determine the
+      folder's name, so that a change of any builds new arrays.
+    - `build`: returns the examples.
     """
     folder = cache_folder() / "arrays" / f"{name}-{short_hash(format=_FORMAT, **made_from)}"
     if not folder.is_dir():
@@ -80,12 +88,12 @@ def prepared(name: str, made_from: Mapping[str, object], build: Callable[[], Bui
         parts = {part: _read(folder / part, **sizes) for part, sizes in about["parts"].items()}
         return Prepared(tuple(about["vocabulary"]), parts)
     except (OSError, ValueError, EOFError, KeyError, TypeError):
-        message = f"{folder} is damaged: remove it, and it will be built again"
+        message = f"{folder} is corrupted: remove it, and it is built again"
         raise DataError(message) from None
 
 
 def _write(stem: pathlib.Path, examples: Examples) -> dict[str, int | str]:
-    """Write one part as it comes, without holding it in memory."""
+    """Write one part example by example, without holding it in memory."""
     lengths, labels, dtype, documents = [], [], "uint8", 1
     with open(stem.with_suffix(".values"), "wb") as file:
         for sequences, label in examples:
@@ -103,7 +111,7 @@ def _write(stem: pathlib.Path, examples: Examples) -> dict[str, int | str]:
 
 
 def _read(stem: pathlib.Path, dtype: str, documents: int, total: int) -> Sequences:
-    """Map one part; ValueError where the files do not belong together."""
+    """Map one part into memory; ValueError if the sizes of its files do not match."""
     offsets = np.load(stem.with_suffix(".offsets.npy"), mmap_mode="r", allow_pickle=False)
     labels = np.load(stem.with_suffix(".labels.npy"), mmap_mode="r", allow_pickle=False)
     values = np.memmap(stem.with_suffix(".values"), dtype, mode="r")

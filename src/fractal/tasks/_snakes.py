@@ -1,8 +1,8 @@
-"""Pathfinder pictures: two long dashed snakes, two marked ends, and short snakes to distract.
+"""Pathfinder images: two long dashed snakes, two marked ends, and short distractor snakes.
 
-The task of Linsley et al. (2018) in the four sizes of the Long Range Arena: do the two marked ends
-belong to one snake? Drawn anew from the published rules, quirks included, with our own code; not
-the same pictures, but pictures of the same distribution.
+The task of Linsley et al. (2018) in the four sizes of the Long Range Arena: whether the two marked
+ends belong to one snake. This is an independent implementation of the published rules, including
+their quirks: the images are not those of the release, but have the same distribution.
 """
 
 import bisect
@@ -15,22 +15,22 @@ import numpy as np
 from jaxtyping import Float, Integer, UInt8
 
 from .._checks import check_choice
-from ._ground import Ground
+from ._occupancy import Occupancy
 from ._paddles import FULL, Paddle, Paddles, Seed, Style, marker, paddles
 
-# Paddles in a target snake. What the release's easy level was made with is not recorded: 6 is its
-# generator's default; its notes also name 14, which is the hard level.
+# Paddles per target snake. The number of the easy level of the release is not documented: 6 is the
+# default of its generator; its notes also name 14, which is the hard level.
 LEVELS = {"curv_baseline": 6, "curv_contour_length_9": 9, "curv_contour_length_14": 14}
 
-_TRIES = 3  # for the place of one paddle
+_TRIES = 3  # for the position of one paddle
 _DISTRACTOR_TRIES = 5  # for one whole distractor
-_LEAST_WEIGHT = 1e-4  # of all ways on together: below it a snake is stuck
-_LEAST_ROOM = 0.01  # of the window free: below it no distractor is begun
+_LEAST_WEIGHT = 1e-4  # sum over all continuations, below which a snake is stuck
+_LEAST_ROOM = 0.01  # free share of the image, below which no distractor is started
 
 
 @dataclasses.dataclass(frozen=True)
 class Geometry:
-    """The measures of a picture; all lengths in pixels, contours in paddles."""
+    """The dimensions of an image: lengths in pixels, contours in paddles."""
 
     window: int
     padding: int
@@ -48,7 +48,7 @@ class Geometry:
     antialias: int = 2
 
     def style(self, margin: int) -> Style:
-        """What the paddles look like at one of the margins."""
+        """The style of the paddles for one of the margins."""
         return Style(
             self.window,
             self.paddle_length,
@@ -68,24 +68,25 @@ _HARD = {
 
 
 def geometry(resolution: int, level: str) -> Geometry:
-    """The measures of the Long Range Arena's pictures of `resolution` pixels a side."""
+    """The dimensions of the Long Range Arena's images of `resolution` pixels per side."""
     if resolution not in _HARD:
         choices = ", ".join(map(str, _HARD))
         raise ValueError(f"resolution must be one of {choices}, got {resolution!r}")
     check_choice("level", level, list(LEVELS))
     length = LEVELS[level]
-    # The number of distractors is that of the hard level: it was never made to follow the length.
+    # As in the original, the number of distractors does not depend on the level.
     return dataclasses.replace(
         _HARD[resolution], contour_length=length, distractor_length=length // 3
     )
 
 
 class Drawing(NamedTuple):
-    """A picture with all that is known of it.
+    """An image and its description.
 
-    Of each of the two target snakes `contours` holds the paddles in order from its origin, each
-    with its two ends (row, column), the near end first. `markers` are the marked pixels, first an
-    origin, then an end; `distractors` is the number of distractors that found a place.
+    - `contours`: for each of the two target snakes, the paddles in order from its origin, each with
+      its two ends (row, column), the near end first.
+    - `markers`: the marked pixels, an origin and an end.
+    - `distractors`: number of distractors in the image.
     """
 
     image: UInt8[np.ndarray, "window window"]
@@ -97,15 +98,15 @@ class Drawing(NamedTuple):
 
 
 def draw(geometry: Geometry, label: int, rng: np.random.Generator) -> Drawing:
-    """One picture; the marked ends are those of one snake if `label` is 1, of two if it is 0."""
+    """Draw one image; the marked ends belong to one snake if `label` is 1, to two if it is 0."""
     if label not in (0, 1):
         raise ValueError(f"label must be 0 or 1, got {label!r}")
     margin = geometry.margins[int(rng.integers(len(geometry.margins)))]
     kit = paddles(geometry.style(margin))
     while (pair := _target_pair(geometry, kit, rng)) is None:
         pass
-    targets, ground = pair
-    distractors = _distractors(geometry, kit, ground, rng)
+    targets, occupancy = pair
+    distractors = _distractors(geometry, kit, occupancy, rng)
     origin = int(rng.integers(2))
     terminal = origin if label else 1 - origin
     ends = [targets[origin].laid[0][1], targets[terminal].laid[-1][1]]
@@ -121,16 +122,18 @@ def draw(geometry: Geometry, label: int, rng: np.random.Generator) -> Drawing:
 
 
 class _Snake:
-    """A growing row of paddles; the newest does not yet take ground, lest it block the next."""
+    """A growing row of paddles; the newest is not yet occupied, since it would block the next."""
 
     def __init__(self, seed: Seed, tail: int, style: Style):
         self.pivot = tail + style.flat(*seed.pivot)
         self.laid: list[tuple[Paddle, int]] = [(seed.paddle, tail)]
 
-    def extend(self, followers: list[Paddle], ground: Ground, rng: np.random.Generator) -> bool:
-        """Lay one more paddle, in a way that is drawn by weight; false if the snake is stuck."""
+    def extend(
+        self, followers: list[Paddle], occupancy: Occupancy, rng: np.random.Generator
+    ) -> bool:
+        """Add a paddle in a direction drawn by weight; False if the snake is stuck."""
         paddle, anchor = self.laid[-1]
-        pivot, reach = self.pivot + paddle.step, ground.reach
+        pivot, reach = self.pivot + paddle.step, occupancy.reach
         total, sums = 0.0, []
         for offset, weight, _ in paddle.ways:
             total += weight * (FULL - reach[pivot + offset])
@@ -140,31 +143,31 @@ class _Snake:
         for _ in range(_TRIES):
             offset, _, number = paddle.ways[bisect.bisect_right(sums, total * rng.random())]
             follower, head = followers[number], pivot + offset
-            if ground.admits(follower, head):
+            if occupancy.admits(follower, head):
                 break
         else:
             return False
-        ground.take(paddle, anchor)
+        occupancy.add(paddle, anchor)
         self.pivot = pivot
         self.laid.append((follower, head))
         return True
 
 
 @functools.cache
-def _empty(style: Style, padding: int) -> Ground:
-    return Ground.empty(style, padding)
+def _empty(style: Style, padding: int) -> Occupancy:
+    return Occupancy.empty(style, padding)
 
 
 def _target_pair(
     geometry: Geometry, kit: Paddles, rng: np.random.Generator
-) -> tuple[tuple[_Snake, _Snake], Ground] | None:
-    """One attempt at the two target snakes, grown in turns, with the ground they leave."""
+) -> tuple[tuple[_Snake, _Snake], Occupancy] | None:
+    """One attempt at the two target snakes, grown alternately, and the resulting occupancy."""
     style = kit.style
     seed, other = kit.seeds[rng.integers(360)], kit.seeds[rng.integers(360)]
-    # The frame is so wide that the first seed lies in the middle: its box must fit inside.
+    # The border is so wide that the first seed is near the center: its box must fit inside.
     low, high = 2 * geometry.seed_distance, geometry.window - 2 * geometry.seed_distance
     row, column = (int(rng.integers(low - least, high - most)) for least, most in seed.box)
-    # The second is laid unseen; so near the middle it cannot leave the window.
+    # The second is not checked; so near the center it cannot leave the image.
     phi = math.radians(rng.integers(360))
     beside = (
         round(row + geometry.seed_distance * math.sin(phi)),
@@ -175,39 +178,39 @@ def _target_pair(
         _Snake(seed, corner + style.flat(row, column), style),
         _Snake(other, corner + style.flat(*beside), style),
     )
-    ground = _empty(style, geometry.padding).copy()
+    occupancy = _empty(style, geometry.padding).copy()
     for _ in range(geometry.contour_length - 1):
         for snake in snakes:
-            if not snake.extend(kit.followers, ground, rng):
+            if not snake.extend(kit.followers, occupancy, rng):
                 return None
-    # The last paddle of the first snake never takes its ground: a quirk of the original, kept.
-    ground.take(*snakes[1].laid[-1])
-    return snakes, ground
+    # As in the original, the last paddle of the first snake is never occupied.
+    occupancy.add(*snakes[1].laid[-1])
+    return snakes, occupancy
 
 
 def _distractors(
-    geometry: Geometry, kit: Paddles, ground: Ground, rng: np.random.Generator
+    geometry: Geometry, kit: Paddles, occupancy: Occupancy, rng: np.random.Generator
 ) -> list[_Snake]:
-    """The short snakes: each has a few attempts, and is left out if all fail."""
+    """The short snakes; each is omitted if a few attempts fail."""
     snakes = []
     for _ in range(geometry.distractors):
         for _ in range(_DISTRACTOR_TRIES):
-            trial = ground.copy()
+            trial = occupancy.copy()
             snake = _distractor(geometry.distractor_length, kit, trial, rng)
             if snake is not None:
                 snakes.append(snake)
-                ground = trial
+                occupancy = trial
                 break
     return snakes
 
 
 def _distractor(
-    length: int, kit: Paddles, ground: Ground, rng: np.random.Generator
+    length: int, kit: Paddles, occupancy: Occupancy, rng: np.random.Generator
 ) -> _Snake | None:
-    """One attempt at a distractor, begun anywhere that is free."""
+    """One attempt at a distractor, started at a random free position."""
     style = kit.style
     seed = kit.seeds[rng.integers(360)]
-    tails = ground.tails(seed)
+    tails = occupancy.tails(seed)
     if len(tails) < _LEAST_ROOM * style.window**2:
         return None
     for _ in range(_TRIES):
@@ -218,14 +221,14 @@ def _distractor(
         return None
     snake = _Snake(seed, tail, style)
     for _ in range(length - 1):
-        if not snake.extend(kit.followers, ground, rng):
+        if not snake.extend(kit.followers, occupancy, rng):
             return None
-    ground.take(*snake.laid[-1])
+    occupancy.add(*snake.laid[-1])
     return snake
 
 
-def _inside(style: Style, place: int, offset: tuple[int, int]) -> bool:
-    row, column = divmod(place, style.stride)
+def _inside(style: Style, position: int, offset: tuple[int, int]) -> bool:
+    row, column = divmod(position, style.stride)
     row, column = row + offset[0] - style.rim, column + offset[1] - style.rim
     return 0 <= row < style.window and 0 <= column < style.window
 
@@ -237,17 +240,16 @@ def _render(
     distractors: list[_Snake],
     markers: Integer[np.ndarray, "2 2"],
 ) -> UInt8[np.ndarray, "window window"]:
-    """The brightest of all ink at each pixel, stretched over 0 … 255.
+    """The maximum of all ink at each pixel, scaled to 0 … 255.
 
-    At 32 pixels the lines are so thin that their contrasts of 1.5 and 2 only make up for it; before
-    the stretch a marker has 1.
+    At 32 pixels the lines are thin, and contrasts of 1.5 and 2 compensate for it; a marker has 1.
     """
     contrast = geometry.snake_contrast
     faint = contrast * geometry.paddle_contrast
     inked = [(p.ink, anchor, faint) for snake in targets for p, anchor in snake.laid]
     inked += [(p.ink, anchor, contrast) for snake in distractors for p, anchor in snake.laid]
     disc = marker(geometry.marker_radius, geometry.antialias)
-    inked += [(disc, style.flat(*place), 1.0) for place in (markers + style.rim).tolist()]
+    inked += [(disc, style.flat(*pixel), 1.0) for pixel in (markers + style.rim).tolist()]
     light = np.zeros((style.stride, style.stride))
     for ink, anchor, contrast in inked:
         row, column = divmod(anchor, style.stride)
@@ -260,7 +262,7 @@ def _render(
 
 
 def _contour(snake: _Snake, style: Style) -> Float[np.ndarray, "paddles 2 2"]:
-    """The ends of the paddles, near end first; all but the seed are anchored at their far ends."""
+    """The ends of the paddles, near end first. All but the seed are anchored at their far ends."""
     anchors = np.array([divmod(anchor, style.stride) for _, anchor in snake.laid]) - style.rim
     others = anchors + np.array([paddle.end for paddle, _ in snake.laid])
     contour = np.stack([others, anchors.astype(float)], axis=1)

@@ -1,47 +1,79 @@
-"""Where a fetched task comes from: a folder of the user's, a registry package, or the Hub."""
+"""Where the data of a task comes from: its authors, a registry package, or the Hub."""
 
 import dataclasses
 import pathlib
+import sys
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
-from ._errors import DataError
-from ._fetch import Package, fetch
+from ._arguments import check_folder
+from ._errors import DataError, MissingData, Unavailable
+from ._folders import cache_folder
 from ._hub import fetch_from_hub, hub_folder
-
-Source = Literal["registry", "huggingface"]
+from ._official import Official
+from ._package import Package
+from ._registry import Source
 
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """- `task`: whose data it is, as `fractal data` calls it.
-    - `package`: the registry package.
-    - `repository`: the dataset's name on the Hugging Face Hub.
-    - `write`: puts that dataset into a folder, in a layout that the task reads.
+    """The sources of a task's data, in order of preference.
+
+    - `task`: name of the task.
+    - `official`: the files of the data's authors.
+    - `package`: a registry package with a complete copy.
+    - `repository`: name of the dataset on the Hugging Face Hub.
+    - `write`: writes that dataset into a folder in a layout that the task reads.
     """
 
     task: str
+    official: Official
     package: Package
     repository: str
     write: Callable[[Any, pathlib.Path], None]
 
+    @property
+    def folders(self) -> dict[str, pathlib.Path]:
+        """The folder in the cache for each source."""
+        return {
+            "official": cache_folder() / "fetched" / f"official-{self.task}",
+            "package": self.package.folder,
+            "hub": hub_folder(self.repository),
+        }
+
     def fetch(self, source: Source) -> pathlib.Path:
-        """Bring the data into the cache, and say where it is."""
-        if source == "registry":
-            fetch(self.package)
-            return self.package.folder
-        fetch_from_hub(self.repository, self.write)
-        return hub_folder(self.repository)
+        """Download the data into the cache unless it is there, and return its folder."""
+        chosen = tuple(self.folders) if source == "auto" else (source,)
+        for name in chosen:
+            if self.folders[name].is_dir():
+                return self.folders[name]
+        for name in chosen:
+            try:
+                self._fetch(name)
+                return self.folders[name]
+            except Unavailable as error:
+                if source != "auto":
+                    raise
+                print(f"source {name!r} passed over: {error}", file=sys.stderr)
+        raise DataError(
+            f"no source has the data of task {self.task!r}: try again, or download it yourself and "
+            "pass data=DIR"
+        )
+
+    def _fetch(self, source: str) -> None:
+        match source:
+            case "official":
+                self.official.fetch(self.folders["official"])
+            case "package":
+                self.package.fetch()
+            case _:
+                fetch_from_hub(self.repository, self.write)
 
     def folder(self, data: pathlib.Path | None) -> pathlib.Path:
-        """The folder to read: the user's, or else what has been fetched."""
+        """The folder to read: `data`, or the first in the cache."""
         if data is not None:
-            if not data.is_dir():
-                raise DataError(f"--data {data} is not a folder")
-            return data
-        for folder in (self.package.folder, hub_folder(self.repository)):
+            return check_folder("data", data)
+        for folder in self.folders.values():
             if folder.is_dir():
                 return folder
-        raise DataError(
-            f"the data is not there: fetch it with `fractal data {self.task}`, or give --data DIR"
-        )
+        raise MissingData(self.task, "fetch")

@@ -1,4 +1,4 @@
-"""Tab-separated files, read line by line; whatever is wrong is said with file and line."""
+"""Tab-separated files, read line by line. Errors name file and line."""
 
 import pathlib
 from collections.abc import Iterator
@@ -8,39 +8,39 @@ from ._folders import reading
 
 
 class Line:
-    """The fields of one line, and where it stands."""
+    """The fields of one line of a file."""
 
     def __init__(self, path: pathlib.Path, number: int, fields: list[str]):
         self.path, self.number, self.fields = path, number, fields
 
-    def wrong(self, what: str) -> DataError:
-        """The error to raise."""
+    def error(self, what: str) -> DataError:
+        """An error about this line, to be raised."""
         return DataError(f"{self.path}, line {self.number}: {what}")
 
     def label(self, text: str, classes: int) -> int:
-        """A class, written as a whole number or as a float."""
+        """Parse a class, written as a whole number or as a float."""
         try:
             value = float(text)
         except ValueError:
-            raise self.wrong(f"the label must be a number, not {shown(text)}") from None
+            raise self.error(f"the label must be a number, not {shown(text)}") from None
         if value not in range(classes):
-            raise self.wrong(f"the label must lie in 0 … {classes - 1}, not {shown(text)}")
+            raise self.error(f"the label must lie in 0 … {classes - 1}, not {shown(text)}")
         return int(value)
 
 
-def read_table(path: pathlib.Path, columns: int, advice: str = "") -> Iterator[Line]:
-    """Lines of so many columns with tabs between them, and no quoting: a quotation mark is text.
+def read_table(path: pathlib.Path, columns: int, hint: str = "") -> Iterator[Line]:
+    """Lines of `columns` fields separated by tabs, without quoting: a quotation mark is text.
 
-    `advice` is added to the complaint about the number of columns.
+    `hint` is appended to the error about a wrong number of columns.
     """
     for line in _read(path, "\t"):
         if len(line.fields) != columns:
-            raise line.wrong(f"{columns} columns expected, {len(line.fields)} found{advice}")
+            raise line.error(f"{columns} columns expected, {len(line.fields)} found{hint}")
         yield line
 
 
 def read_words(path: pathlib.Path) -> Iterator[Line]:
-    """Lines of words with spaces between them."""
+    """Lines of words separated by spaces."""
     return _read(path, None)
 
 
@@ -51,10 +51,10 @@ def _read(path: pathlib.Path, separator: str | None) -> Iterator[Line]:
             try:
                 line.fields = raw.decode().rstrip("\r\n").split(separator)
             except UnicodeDecodeError:
-                raise line.wrong("this is not UTF-8 text") from None
+                raise line.error("not UTF-8 text") from None
             yield line
 
 
 def shown(text: str) -> str:
-    """Text from a file, short enough for a message."""
+    """Text from a file, shortened for a message."""
     return repr(text if len(text) <= 40 else f"{text[:40]}…")

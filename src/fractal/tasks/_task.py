@@ -1,23 +1,27 @@
-"""What a task is: three splits of labeled sequences, and how to read them."""
+"""A task: three splits of labeled sequences, and the shapes of a model that fits them."""
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from ._arguments import check_one_of
 from ._errors import DataError
 from ._request import Validation
-from ._sequences import Sequences
+from ._sequences import Labels, Sequences
+
+Kind = Literal["classification", "regression", "retrieval"]
 
 _SPLIT_SEED = 42
 
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """Some of the examples of an array, by row."""
+    """A subset of the examples of a data set, by row."""
 
     sequences: Sequences
     rows: Int[np.ndarray, " examples"]
@@ -26,24 +30,24 @@ class Split:
         return len(self.rows)
 
     @property
-    def labels(self) -> Int[np.ndarray, " examples"]:
-        """The answers, in order."""
+    def labels(self) -> Labels:
+        """Classes (examples,), or the targets of a regression (examples, outputs)."""
         return self.sequences.labels[self.rows]
 
     @property
     def lengths(self) -> Int[np.ndarray, "examples documents"]:
-        """How long each document of each example is."""
+        """Number of steps of each document of each example."""
         return self.sequences.lengths[self.rows]
 
     def documents(self, index: int) -> tuple[np.ndarray, ...]:
-        """What is stored of one example: token ids, or gray levels."""
+        """The stored documents of one example: token ids, gray levels or real values."""
         first = int(self.rows[index]) * self.sequences.documents
         ends = self.sequences.offsets[first : first + self.sequences.documents + 1]
         return tuple(self.sequences.values[a:b] for a, b in itertools.pairwise(ends))
 
 
 class Splits(NamedTuple):
-    """What a model is trained on, chosen by, and judged by."""
+    """Training, validation (chooses the best checkpoint) and test set."""
 
     train: Split
     validation: Split
@@ -52,65 +56,76 @@ class Splits(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """Labeled sequences of tokens or of values.
+    """Labeled sequences of tokens or of real values. `from_arrays` builds one from arrays.
 
-    - `kind`: `"classification"`, or `"retrieval"` for pairs of documents: `SequenceModel`'s task.
-    - `length`: what sequences are padded to.
-    - `inputs`: width of a model's input: token ids lie below it, or the number of channels.
-    - `outputs`: number of classes.
-    - `vocabulary`: the token of each id; empty where the input is of values.
-    - `levels`: the value of each stored byte; None where the input is of tokens.
+    - `kind`: `"classification"`, `"regression"`, or `"retrieval"` (two classes of pairs of
+      documents); the `task` of `SequenceModel`.
+    - `length`: number of steps to which sequences are padded.
+    - `inputs`: number of token ids, or of channels.
+    - `outputs`: number of classes, or of targets per example in a regression.
+    - `vocabulary`: the token of each id; empty for real values or if not known.
+    - `levels`: the value of each stored byte, for images; None otherwise.
     """
 
     name: str
-    kind: str
+    kind: Kind
     length: int
     inputs: int
     outputs: int
     splits: Splits
-    vocabulary: tuple[str, ...] = ()
-    levels: Float[np.ndarray, "256"] | None = None
-    metric: str = "accuracy"
+    vocabulary: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
+    levels: Float[np.ndarray, "256"] | None = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self):
+        check_one_of("kind", self.kind, get_args(Kind))
 
     @property
     def tokens(self) -> bool:
-        """Whether the input is of tokens."""
-        return self.levels is None
+        """Whether sequences hold token ids, not real values."""
+        return self.levels is None and self.splits.train.sequences.values.ndim == 1
+
+    @functools.cached_property
+    def padded(self) -> bool:
+        """Whether some sequences are shorter than `length`, so that a model needs `lengths`."""
+        return any((split.lengths < self.length).any() for split in self.splits)
 
 
-def whole(sequences: Sequences) -> Split:
-    """All examples."""
+def all_rows(sequences: Sequences) -> Split:
+    """A split of all examples."""
     return Split(sequences, np.arange(len(sequences)))
 
 
 def given_splits(parts: Mapping[str, Sequences], validation: Validation) -> Splits:
-    """The three splits where each has its own file."""
+    """The splits of a task with one file per split."""
     check_own_validation(validation)
-    return Splits(*(whole(parts[name]) for name in Splits._fields))
+    return Splits(*(all_rows(parts[name]) for name in Splits._fields))
 
 
 def check_own_validation(validation: Validation) -> None:
-    """A task that has a validation set is not validated on its test set."""
+    """Refuse validation on the test set for a task that has a validation set."""
     if validation == "test":
         raise DataError(
-            "--validation test: this task has a validation set of its own, leave it out"
+            "this task has a validation set of its own; leave out 'test'", argument="validation"
         )
 
 
 def held_out(parts: Mapping[str, Sequences], validation: Validation) -> Splits:
-    """Splits where there is no validation set: a tenth of the training set, drawn by a seed.
+    """Splits of a task without validation set: a tenth of the training set, drawn by a seed.
 
-    `"test"` validates on the test set and trains on everything, as S5, S4 and LRA do for IMDB.
+    `"test"` validates on the test set and trains on the whole training set, as S5, S4 and LRA do
+    for IMDB.
     """
-    test = whole(parts["test"])
+    test = all_rows(parts["test"])
     if validation == "test":
-        return Splits(whole(parts["train"]), validation=test, test=test)
-    kept, away = portions(len(parts["train"]), (0.9, 0.1))
-    return Splits(Split(parts["train"], kept), Split(parts["train"], away), test)
+        return Splits(all_rows(parts["train"]), validation=test, test=test)
+    kept, held = portions(len(parts["train"]), (0.9, 0.1))
+    return Splits(Split(parts["train"], kept), Split(parts["train"], held), test)
 
 
-def portions(count: int, shares: tuple[float, ...]) -> list[Int[np.ndarray, " part"]]:
-    """Rows 0 … count − 1 in disjoint parts, drawn by a fixed seed, each in rising order."""
-    order = np.random.default_rng(_SPLIT_SEED).permutation(count)
+def portions(
+    count: int, shares: tuple[float, ...], seed: int = _SPLIT_SEED
+) -> list[Int[np.ndarray, " part"]]:
+    """Rows 0 … count − 1 in disjoint random parts, each in increasing order."""
+    order = np.random.default_rng(seed).permutation(count)
     ends = np.round(np.cumsum(shares[:-1]) * count).astype(int)
     return [np.sort(part) for part in np.split(order, ends)]

@@ -1,4 +1,4 @@
-"""Tokens as numbers, the way S5 has them: `<pad>`, `<unk>`, `<eos>`, then by frequency."""
+"""Token ids in S5's order: `<pad>`, `<unk>`, `<eos>`, then by frequency."""
 
 import collections
 from collections.abc import Iterable, Sequence
@@ -11,13 +11,13 @@ SPECIAL = ("<pad>", "<unk>", "<eos>")
 
 
 def vocabulary(counts: collections.Counter[str], least: int = 1) -> tuple[str, ...]:
-    """Tokens seen at least `least` times, the most frequent first, ties in alphabetical order."""
+    """Tokens that occur at least `least` times, most frequent first, ties alphabetically."""
     kept = [token for token, count in counts.items() if count >= least]
     return SPECIAL + tuple(sorted(kept, key=lambda token: (-counts[token], token)))
 
 
 def count_characters(texts: Iterable[str]) -> collections.Counter[str]:
-    """How often each character occurs."""
+    """Number of occurrences of each character."""
     counts: collections.Counter[int] = collections.Counter()
     for text in texts:
         points, times = np.unique(_points(text), return_counts=True)
@@ -26,7 +26,7 @@ def count_characters(texts: Iterable[str]) -> collections.Counter[str]:
 
 
 class Characters:
-    """Text to ids: cut to one less than `length`, ended by `<eos>`."""
+    """Encodes text as ids: truncated to `length` − 1 characters, then `<eos>`."""
 
     def __init__(self, tokens: Sequence[str], length: int):
         self._length = length
@@ -40,10 +40,10 @@ class Characters:
 
 
 def id_type(size: int) -> np.dtype:
-    """The narrowest type that holds the ids of a vocabulary."""
-    return np.dtype(np.uint8 if size <= 256 else np.uint16)
+    """The narrowest type that holds `size` ids."""
+    return np.min_scalar_type(size - 1)
 
 
 def _points(text: str) -> UInt[np.ndarray, " time"]:
-    """Unicode code points; half of a surrogate pair, which JSON allows, is one too."""
+    """Unicode code points. Unpaired surrogates, which JSON allows, count as such."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))

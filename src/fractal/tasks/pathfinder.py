@@ -1,10 +1,9 @@
-"""Pathfinder and Path-X: do two discs lie on one contour? (two classes)
+"""Pathfinder and Path-X: whether two discs lie on one contour (two classes).
 
-Pictures in the official layout: `pathfinder<size>/<level>/imgs/<batch>/sample_<k>.png`, and for
-each batch a text `metadata/<batch>.npy` with a line for each picture.
+The official layout is `pathfinder<size>/<level>/imgs/<batch>/sample_<k>.png`, and for each batch a
+text file `metadata/<batch>.npy` with one line per image.
 """
 
-import contextlib
 import dataclasses
 import functools
 import io
@@ -15,14 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
-from PIL import Image
 
 from .._progress import progress
-from ._errors import DataError
-from ._folders import cache_folder, listing_hash, reading, require_free, short_hash, staged
-from ._images import gray, levels, read_image
+from ._archives import is_inside
+from ._arguments import check_seed, check_space, check_whole
+from ._errors import DataError, MissingData
+from ._folders import cache_folder, check_new, listing_hash, reading, short_hash, staged
+from ._images import levels, pillow, read_gray
 from ._layout import find
-from ._parallel import ordered
+from ._parallel import parallel_map
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._snakes import Geometry, draw, geometry
@@ -30,17 +31,19 @@ from ._tables import Line, read_words, shown
 from ._task import Split, Splits, Task, check_own_validation, portions
 
 HARD = "curv_contour_length_14"
-_BATCH = 1000  # pictures of a folder, as in the official release
+_BATCH = 1000  # images per folder, as in the official release
 _EMPTY = ("pathfinder32", "curv_baseline", "imgs/0", "sample_172.png")  # in the official release
 _COLUMNS, _LABEL = 11, 3
 _NUMPY = b"\x93NUMPY"
-_CHUNK = 20  # pictures that a worker draws at a time
+_CHUNK = 20  # images per call of a worker
+_FEWEST = 10
+_BYTES_EACH = 4096  # images are smaller, but files take whole blocks of a disk
 _LEVELS = levels(mean=0.5, deviation=0.5)
 _SHARES = (0.8, 0.1, 0.1)  # of training, validation, test
 
 
 class Size(NamedTuple):
-    """Which pictures: pixels of a side, level of difficulty, and how many are generated."""
+    """Pixels per side, level of difficulty, and number of generated images."""
 
     resolution: int
     level: str
@@ -52,51 +55,47 @@ PATHX = {"paper": Size(128, HARD, 200_000), "mini": Size(64, "curv_baseline", 2_
 
 
 def generate(out: pathlib.Path, size: Size, seed: int, workers: int) -> pathlib.Path:
-    """Write `out`/pathfinder<size>/<level>, new, and say where that is; the labels are balanced."""
+    """Write the new folder `out`/pathfinder<size>/<level> and return it; classes are balanced."""
     target = out / f"pathfinder{size.resolution}" / size.level
-    require_free(target)
-    if size.examples < 10:
-        raise DataError(
-            f"--count {size.examples}: at least 10 pictures are needed for three splits"
-        )
+    check_new(target)
+    count = check_whole("count", size.examples, _FEWEST, why=" for three splits")
     shape = geometry(size.resolution, size.level)
-    labels = np.random.default_rng(seed).permutation(np.arange(size.examples) % 2).tolist()
+    check_space(out, count, _BYTES_EACH)
+    labels = np.random.default_rng(check_seed(seed)).permutation(np.arange(count) % 2).tolist()
     numbered = list(enumerate(labels))
-    chunks = [numbered[i : i + _CHUNK] for i in range(0, size.examples, _CHUNK)]
-    chunked = ordered(functools.partial(_drawn, shape, seed), chunks, workers)
-    drawn = progress(itertools.chain.from_iterable(chunked), f"drawing {target}", size.examples)
-    with contextlib.closing(chunked), staged(target) as folder:
+    chunks = [numbered[i : i + _CHUNK] for i in range(0, count, _CHUNK)]
+    draw_chunk = functools.partial(_drawn, shape, seed)
+    with parallel_map(draw_chunk, chunks, workers) as chunked, staged(target) as folder:
+        drawn = progress(itertools.chain.from_iterable(chunked), f"drawing {target}", count)
         (folder / "metadata").mkdir()
         for batch, pictures in enumerate(_batched(drawn, _BATCH)):
             _write_batch(folder, batch, shape, pictures)
     return target
 
 
-class _Picture(NamedTuple):
+class _Image(NamedTuple):
     png: bytes
     label: int
     margin: int
 
 
-def _drawn(shape: Geometry, seed: int, numbered: list[tuple[int, int]]) -> list[_Picture]:
-    """Some pictures by number and label; each has a random stream of its own."""
+def _drawn(shape: Geometry, seed: int, numbered: list[tuple[int, int]]) -> list[_Image]:
+    """Images by number and label; each has its own random stream."""
     pictures = []
     for number, label in numbered:
         drawing = draw(shape, label, np.random.default_rng([seed, number]))
         png = io.BytesIO()
-        Image.fromarray(drawing.image).save(png, "PNG")
-        pictures.append(_Picture(png.getvalue(), label, drawing.margin))
+        pillow().fromarray(drawing.image).save(png, "PNG")
+        pictures.append(_Image(png.getvalue(), label, drawing.margin))
     return pictures
 
 
-def _batched(pictures: Iterator[_Picture], size: int) -> Iterator[list[_Picture]]:
+def _batched(pictures: Iterator[_Image], size: int) -> Iterator[list[_Image]]:
     while batch := list(itertools.islice(pictures, size)):
         yield batch
 
 
-def _write_batch(
-    folder: pathlib.Path, batch: int, shape: Geometry, pictures: list[_Picture]
-) -> None:
+def _write_batch(folder: pathlib.Path, batch: int, shape: Geometry, pictures: list[_Image]) -> None:
     subpath = f"imgs/{batch}"
     (folder / subpath).mkdir(parents=True)
     lines = []
@@ -117,7 +116,7 @@ def load(request: Request) -> Task:
 
 
 def load_pathx(request: Request) -> Task:
-    """128 × 128 pixels in [−1, 1], row by row; `mini` has 64 × 64."""
+    """128 × 128 pixels in [−1, 1], row by row; 64 × 64 for `mini`."""
     return _load("pathx", PATHX[request.preset], request)
 
 
@@ -148,13 +147,9 @@ def _load(name: str, size: Size, request: Request) -> Task:
 def _located(name: str, size: Size, request: Request) -> pathlib.Path:
     place = f"pathfinder{size.resolution}/{size.level}"
     if request.data is not None:
-        advice = f"make it with `fractal data {name} --out DIR`, or unpack the LRA release"
-        return find(request.data, (place, ""), "metadata", advice)
+        return find(request.data, (place, ""), "metadata")
     if request.preset == "paper":
-        raise DataError(
-            f"{place} is not there: make it with `fractal data {name} --out DIR`, or unpack the "
-            "LRA release, then give --data DIR"
-        )
+        raise MissingData(name, "generate")
     made = short_hash(shape=dataclasses.asdict(geometry(size.resolution, size.level)), size=size)
     out = cache_folder() / "generated" / f"{name}-mini-{made}"
     if not (out / place).is_dir():
@@ -165,14 +160,14 @@ def _located(name: str, size: Size, request: Request) -> pathlib.Path:
 def read_pictures(
     folder: pathlib.Path, resolution: int, count: int
 ) -> tuple[UInt8[np.ndarray, "count rows columns"], list[int]]:
-    """The first pictures of a level, and their labels."""
+    """The first images of a level, and their labels."""
     pictures = read_metadata(folder)[:count]
-    images = [gray(read_image(path, resolution, resolution)) for path, _ in pictures]
+    images = [read_gray(path, resolution, resolution) for path, _ in pictures]
     return np.stack(images), [label for _, label in pictures]
 
 
 def read_metadata(folder: pathlib.Path) -> list[tuple[pathlib.Path, int]]:
-    """All pictures of a level with their labels, by batch and line."""
+    """The paths and labels of all images of a level, by batch and line."""
     batches = sorted((folder / "metadata").glob("*.npy"), key=_number)
     if not batches:
         raise DataError(f"{folder / 'metadata'} holds no .npy files")
@@ -188,18 +183,17 @@ def _number(path: pathlib.Path) -> int:
 def _pictures(folder: pathlib.Path, metadata: pathlib.Path) -> Iterator[tuple[pathlib.Path, int]]:
     for line in _metadata_lines(metadata):
         if len(line.fields) < _LABEL + 1:
-            raise line.wrong(f"{_COLUMNS} columns expected, {len(line.fields)} found")
+            raise line.error(f"{_COLUMNS} columns expected, {len(line.fields)} found")
         subpath, name = line.fields[:2]
-        inside = pathlib.PurePosixPath(subpath, name)
-        if inside.is_absolute() or ".." in inside.parts or "\0" in str(inside):
-            raise line.wrong(f"{shown(str(inside))} leads out of the folder")
+        if not is_inside(f"{subpath}/{name}"):
+            raise line.error(f"{shown(f'{subpath}/{name}')} is outside of the folder")
         label = line.label(line.fields[_LABEL], 2)
         if (*folder.parts[-2:], subpath, name) != _EMPTY:
             yield folder / subpath / name, label
 
 
 def _metadata_lines(path: pathlib.Path) -> Iterator[Line]:
-    """Plain text in spite of its name; a true NumPy file is taken as well."""
+    """The release has plain text under the name .npy; NumPy files are read too."""
     with reading(path), path.open("rb") as file:
         is_array = file.read(len(_NUMPY)) == _NUMPY
     if not is_array:
@@ -208,13 +202,17 @@ def _metadata_lines(path: pathlib.Path) -> Iterator[Line]:
     try:
         rows = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, OSError):
-        raise DataError(f"{path} is a damaged NumPy file, or one of Python objects") from None
+        raise DataError(f"{path} is a corrupted NumPy file, or one of Python objects") from None
     if rows.ndim != 2 or rows.dtype.kind not in "US":
-        raise DataError(f"{path} must hold a table of texts")
+        raise DataError(f"{path} must hold a table of strings")
     for number, row in enumerate(rows.astype(str).tolist(), 1):
         yield Line(path, number, row)
 
 
 def _examples(pictures: list[tuple[pathlib.Path, int]], resolution: int) -> Examples:
-    for path, label in progress(pictures, "reading pictures", len(pictures)):
-        yield (gray(read_image(path, resolution, resolution)).reshape(-1),), label
+    for path, label in progress(pictures, "reading images", len(pictures)):
+        yield (read_gray(path, resolution, resolution).reshape(-1),), label
+
+
+register("pathfinder", load)
+register("pathx", load_pathx)

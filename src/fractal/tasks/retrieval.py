@@ -1,7 +1,7 @@
-"""Retrieval: are two papers related? (pairs of documents, character by character)
+"""Retrieval: whether one paper cites another (pairs of documents, by character; two classes).
 
-The ACL Anthology Network pairs of the Long Range Arena must be brought by the user. `mini` is a
-generated stand-in of the same form.
+The ACL Anthology Network pairs are in the Long Range Arena release only. `mini` is a generated
+data set of the same form.
 """
 
 import collections
@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .._progress import progress
+from ._arguments import check_seed, check_space, check_whole
 from ._citations import draw_pair
-from ._errors import DataError
-from ._folders import cache_folder, content_hash, require_free, short_hash, staged
+from ._errors import MissingData
+from ._folders import cache_folder, check_new, content_hash, short_hash, staged
 from ._layout import find
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._tables import read_table
@@ -28,11 +30,12 @@ PARTS = {
 }
 _LENGTHS = {"paper": 4000, "mini": 128}
 _CLASSES = 2
-_ADVICE = " (label, id1, id2, text1, text2; a release with ids and no text cannot be used)"
+_FEWEST = 10
+_COLUMNS_HINT = " (label, id1, id2, text1, text2; a release with ids and no text cannot be used)"
 
 
 class Size(NamedTuple):
-    """Of the stand-in: shortest and longest document in characters, and pairs in all."""
+    """Of generated data: shortest and longest document in characters, and number of pairs."""
 
     shortest: int
     longest: int
@@ -40,14 +43,15 @@ class Size(NamedTuple):
 
 
 MINI = Size(shortest=48, longest=_LENGTHS["mini"] - 1, examples=40_000)
-_SHARES = {"train": 80, "validation": 10, "test": 10}  # of a hundred
+_SHARES = {"train": 80, "validation": 10, "test": 10}  # percent
 
 
 def generate(out: pathlib.Path, size: Size, seed: int) -> None:
-    """Write the stand-in as the three files of the official layout into the new folder `out`."""
-    require_free(out)
-    if size.examples < 10:
-        raise DataError(f"--count {size.examples}: at least 10 pairs are needed for three files")
+    """Write generated pairs as three files of the official layout into the new folder `out`."""
+    check_new(out)
+    check_whole("count", size.examples, _FEWEST, why=" for three files")
+    check_space(out, size.examples, 2 * size.longest)
+    check_seed(seed)
     with staged(out) as folder:
         for part, name in PARTS.items():
             rng = random.Random(f"{seed}/{part}")
@@ -62,24 +66,16 @@ def generate(out: pathlib.Path, size: Size, seed: int) -> None:
 
 
 def load(request: Request) -> Task:
-    """Read the files in the folder that the user names; `mini` is generated when there is none."""
+    """Read the files in `data`; without it, `mini` is generated."""
     length = _LENGTHS[request.preset]
     if request.data is not None:
-        folder = find(
-            request.data,
-            ("tsv_data", "aan", ""),
-            PARTS["train"],
-            "unpack the LRA release, or make a stand-in with `fractal data retrieval --out DIR`",
-        )
+        folder = find(request.data, ("tsv_data", "aan", ""), PARTS["train"])
     elif request.preset == "mini":
         folder = cache_folder() / "generated" / f"retrieval-mini-{short_hash(size=MINI)}"
         if not folder.is_dir():
             generate(folder, MINI, seed=0)
     else:
-        raise DataError(
-            "the ACL Anthology Network pairs must be brought: unpack the LRA release and give "
-            "--data DIR; --preset mini has a generated stand-in"
-        )
+        raise MissingData("retrieval", "release")
     files = {part: folder / name for part, name in PARTS.items()}
     arrays = prepared(
         "retrieval",
@@ -98,7 +94,7 @@ def load(request: Request) -> Task:
 
 
 def _build(files: dict[str, pathlib.Path], length: int) -> Built:
-    """Ids follow the frequencies in the training set, so that is read twice."""
+    """The training set is read twice, since ids are ordered by their frequency in it."""
     counts: collections.Counter[str] = collections.Counter()
     for texts, _ in _read(files["train"]):
         counts.update(count_characters(text[: length - 1] for text in texts))
@@ -113,7 +109,10 @@ def _examples(path: pathlib.Path, encode: Characters) -> Examples:
 
 
 def _read(path: pathlib.Path) -> Iterator[tuple[tuple[str, str], int]]:
-    """Two texts and whether they are related, by line; there is no heading."""
-    for line in read_table(path, columns=5, advice=_ADVICE):
+    """The two texts and the label of each line; the files have no header."""
+    for line in read_table(path, columns=5, hint=_COLUMNS_HINT):
         label, _, _, first, second = line.fields
         yield (first, second), line.label(label, _CLASSES)
+
+
+register("retrieval", load)

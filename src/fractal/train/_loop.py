@@ -120,7 +120,13 @@ def score(folder: pathlib.Path) -> dict:
 def load_task(config: Config, workers: int = 1) -> Task:
     """The data that the settings name."""
     data = config.data
-    return tasks.load(data.task, data.preset, data.folder, data.validation, workers)
+    return tasks.load(
+        data.task,
+        preset=data.preset,
+        data=data.folder,
+        validation=data.validation,
+        workers=workers,
+    )
 
 
 def initial(config: Config, task: Task) -> State:
