@@ -69,8 +69,8 @@ def table(lines: Sequence[Line] | None) -> Table:
         ("model", "source", *TASKS.values(), "average"),
         rows,
         command("models"),
-        "Rows measured here are of much smaller tasks, models and budgets (next table): they compare "
-        "models with each other, not with published rows. No published score was reproduced at "
+        "Rows measured here are of much smaller tasks, models and budgets (next table): compare "
+        "them with each other, not with published rows. No published score was reproduced at "
         "full scale. FRACTAL paper: its Table 2, which repeats the authors' rows of S4, S4D, "
         f"Transformer and Performer. {stale_note('models', lines or [])}".strip(),
         ours=frozenset(index for index, row in enumerate(rows) if row[1] == _HERE),

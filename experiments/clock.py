@@ -3,14 +3,14 @@
 `python -m experiments.clock`, about an hour and a half of CPU time
 
 The scale-invariant clock keeps its accuracy at higher rates without rescaling Δ, on every task;
-without rescaling the other models fall to chance level on MNIST. At the trained rate it is far ahead
-on permuted MNIST, equal to the uniform clock on ListOps and sequential MNIST, and slightly behind on
-images.
+without rescaling the other models fall to chance level on MNIST. At the trained rate it is far
+ahead on permuted MNIST, equal to the uniform clock on ListOps and sequential MNIST, and slightly
+behind on images.
 
 Every model is trained at one rate and evaluated on the test set at others: upsampled by repeating
 each sample or by interpolation, downsampled by taking every second sample or means of two, and
-warped in time smoothly between half and twice the rate. "rescaled Δ": the step size is multiplied by
-the known factor, which the scale-invariant clock does not need. The warp is not compensated.
+warped in time smoothly between half and twice the rate. "rescaled Δ": the step size is multiplied
+by the known factor, which the scale-invariant clock does not need. The warp is not compensated.
 """
 
 from typing import Any, NamedTuple

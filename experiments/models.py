@@ -2,8 +2,8 @@
 
 `python -m experiments.models`, over two hours of CPU time, most of it for attention
 
-FRACTAL and the Legendre memory unit lead on ListOps, FRACTAL and S4D on images, by small margins. On
-text no model exceeds a bag of tokens in so few steps. On Pathfinder all models are at chance level.
+FRACTAL and the Legendre memory unit lead on ListOps, FRACTAL and S4D on images, by small margins.
+On text no model exceeds a bag of tokens in so few steps. On Pathfinder all are at chance level.
 
 A run has 20 to 1,000 steps of 32 or 50 examples and 17,000 to 22,000 parameters (`runs.STEPS`).
 """

@@ -75,12 +75,16 @@ def rates(table: Table, task: str) -> list[Chart]:
 def losses(title: str, groups: Mapping[str, Sequence[Line]]) -> Chart:
     """Training loss against the step."""
     curves = {
-        name: [tuple(zip(*run["curve"], strict=True)) for run in runs if run["curve"]]
+        name: [_curve(run) for run in runs if run["curve"]]
         for name, runs in groups.items()
     }
     found = {name: runs for name, runs in curves.items() if runs}
     figure = learning_curves(found, "", known=_COLORS)
     return Chart(title, f"Training loss against the step, {title}: {', '.join(found)}.", figure)
+
+
+def _curve(run: Line) -> tuple[list[int], list[float]]:
+    return [int(step) for step, _ in run["curve"]], [loss for _, loss in run["curve"]]
 
 
 def forecasts(table: Table) -> list[Chart]:
@@ -133,8 +137,10 @@ def _recall(memories: Sequence[tuple[str, tuple, list[Spread]]]) -> Figure:
         # On a logarithmic axis a bar must end above zero.
         deviation = np.minimum([one.deviation or 0.0 for one in errors], 0.9 * mean)
         style = "-" if memory.startswith("fractional") else "--"
-        axes.errorbar(np.sqrt(edges[:-1] * edges[1:]), mean, deviation, linestyle=style,
-                      color=used[memory], linewidth=1.4, elinewidth=0.7, label=plain(memory))  # fmt: skip
+        axes.errorbar(
+            np.sqrt(edges[:-1] * edges[1:]), mean, deviation, linestyle=style, linewidth=1.4,
+            elinewidth=0.7, color=used[memory], label=plain(memory),
+        )  # fmt: skip
     axes.set(xscale="log", yscale="log")
     figures.finish(axes, "", "relative age (0: now, 1: the start)", "error ÷ deviation")
     figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)

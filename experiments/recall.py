@@ -2,9 +2,9 @@
 
 `python -m experiments.recall`, about a minute of CPU time
 
-At the smallest ages the error of the fractional memory is up to ten times smaller than that of LegS,
-at other ages it is the same. No memory retains noise. The published pair is LegS in another basis;
-read as printed it does not recall the signal.
+At the smallest ages the error of the fractional memory is up to ten times smaller than that of
+LegS, at other ages it is the same. No memory retains noise. The published pair is LegS in another
+basis; read as printed it does not recall the signal.
 
 LegT and LagT are exact projections with a window and a timescale of a tenth of the history. The
 published pair, α = 0.9, is read as LegS through the change of basis M, and as the paper reads it,

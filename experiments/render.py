@@ -184,9 +184,7 @@ _RATES = (
 def _rates(found: Sequence[Line], *keys: str) -> Table:
     """Test accuracy at all rates; models are compared among equal `keys`."""
     groups = summaries.grouped(found, *keys, "model")
-    rows = [
-        (*key, *(_score(seeds, name) for name in _RATES)) for key, seeds in groups.items()
-    ]
+    rows = [(*key, *(_score(seeds, name) for name in _RATES)) for key, seeds in groups.items()]
     chance = frozenset(
         (line, column)
         for line, (row, seeds) in enumerate(zip(rows, groups.values(), strict=True))

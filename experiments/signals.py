@@ -51,7 +51,7 @@ def noise(
 def best_weights(
     covariance: Float[np.ndarray, " lags"], past: int, ahead: int
 ) -> Float[np.ndarray, " past"]:
-    """Weights of the last `past` values, latest first, in the best prediction `ahead` steps ahead."""
+    """Weights of the last `past` values, latest first, for the best prediction `ahead` steps on."""
     return scipy.linalg.solve_toeplitz(covariance[:past], covariance[ahead : ahead + past])
 
 

@@ -39,4 +39,3 @@ def interleaved(
         name: Timing(*(float(q) for q in np.percentile(taken, [50, 25, 75])))
         for name, taken in seconds.items()
     }
-

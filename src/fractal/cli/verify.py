@@ -34,7 +34,7 @@ class Verify:
     json: bool = False
 
     def run(self) -> int:
-        """Exit code 0 if all properties of this library hold; claims of the paper may be refuted."""
+        """Exit code 0 if all properties of this library hold, 1 otherwise."""
         folder = None if self.figures is None else given_path("figures", self.figures)
         claims, table = verify(), condition_numbers()
         drawn = [] if folder is None else _draw(folder)

@@ -69,7 +69,8 @@ def measure_figure(alphas: tuple[float, ...] = ALPHAS) -> Figure:
     ages = np.geomspace(1e-4, 1, 60)
     axes.plot(ages, theory.LegS().density(1.0, 1 - ages), "--", color=BLUE, label="LegS")
     for alpha in alphas:
-        _frame(axes, alpha, ages, theory.Fractional(alpha).density(1.0, 1 - ages), "-", linewidth=2)
+        density = np.asarray(theory.Fractional(alpha).density(1.0, 1 - ages))
+        _frame(axes, alpha, ages, density, "-", linewidth=2)
     axes.set(xscale="log", yscale="log", xlim=(1e-4, 1), ylim=(0.05, 500))
     return _labeled(figure, axes, "relative age (1: the start)", "density")
 

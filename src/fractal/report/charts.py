@@ -83,7 +83,7 @@ def _errors(cell: Cell) -> tuple[float, float]:
     if isinstance(cell, Quartiles):
         return cell.median - cell.low, cell.high - cell.median
     deviation = cell.deviation if isinstance(cell, Spread) else None
-    return (deviation or 0.0,) * 2
+    return deviation or 0.0, deviation or 0.0
 
 
 def confusion(counts: Int[np.ndarray, "classes classes"], names: Sequence[str]) -> Figure:

@@ -1,5 +1,10 @@
 """Learning curves of several models."""
 
+# ruff: noqa: E402  (the extra is checked before its packages are imported)
+from .._extras import require
+
+require("report", "matplotlib")
+
 import pathlib
 from collections.abc import Mapping, Sequence
 
@@ -43,8 +48,6 @@ def learning_curves(
     return figure
 
 
-def draw_curves(
-    curves: Mapping[str, Sequence[Curve]], title: str, path: pathlib.Path
-) -> None:
+def draw_curves(curves: Mapping[str, Sequence[Curve]], title: str, path: pathlib.Path) -> None:
     """Write the training losses of a comparison as a picture."""
     learning_curves(curves, title).savefig(path, dpi=150)

@@ -5,6 +5,11 @@ JSON files of `fractal bench`. Experiments are not part of the package: a checko
 page with their sections by `python -m experiments.page`, through `sections` of `evidence_page`.
 """
 
+# ruff: noqa: E402  (the extra is checked before its packages are imported)
+from .._extras import require
+
+require("report", "matplotlib", "jinja2")
+
 import pathlib
 from collections.abc import Mapping, Sequence
 
@@ -221,11 +226,11 @@ def _speed_charts(name: str, shown: Table) -> list[Chart]:
     for key, rows in kinds.items():
         title = f"{shown.caption}, {key[0]}" if key else shown.caption
         cells: dict[str, dict[str, Cell]] = {str(row[first]): {"time": row[times]} for row in rows}
-        limits = {"limit": value(row[times]) for row in rows if row[first] == "limit"}
+        limits = [value(row[times]) for row in rows if row[first] == "limit"]
         said = ", ".join(f"{row[first]} {value(row[times]):.3g}" for row in rows)
         unit = times.split(" (")[0]
         scale = "log" if name == "memory" else "linear"
-        figure = dots(cells, unit, scale=scale, references=limits)
+        figure = dots(cells, unit, scale=scale, references={"limit": limits[0]} if limits else {})
         charts.append(Chart(title, f"{title}, {unit}: {said}.", figure))
     return charts
 
@@ -233,18 +238,13 @@ def _speed_charts(name: str, shown: Table) -> list[Chart]:
 def _scan_charts(shown: Table) -> list[Chart]:
     methods, charts = shown.header[2:-1], []
     for (kind,), rows in grouped(shown, "pass and size").items():
+        lengths = [int(value(row["length"])) for row in rows]
         curves = {
-            method: [
-                [(int(value(row["length"])), value(row[method])) for row in rows]
-            ]
+            method: [(lengths, [value(row[method]) for row in rows])]
             for method in methods
             if all(isinstance(row[method], Quartiles) for row in rows)
         }
-        points = {
-            name: [tuple(zip(*pairs, strict=True)) for pairs in found]
-            for name, found in curves.items()
-        }
-        figure = learning_curves(points, "", "milliseconds", colors(methods))
+        figure = learning_curves(curves, "", "milliseconds", colors(methods))
         axes = figure.axes[0]
         axes.set(xscale="log", yscale="log", xlabel="length")
         title = f"Scan, {kind}"

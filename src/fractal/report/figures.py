@@ -3,6 +3,11 @@
 `fractal verify --figures` writes them as files; the page of `fractal report` has them inline.
 """
 
+# ruff: noqa: E402  (the extra is checked before its packages are imported)
+from .._extras import require
+
+require("report", "matplotlib")
+
 import itertools
 import pathlib
 from collections.abc import Callable, Sequence
@@ -108,7 +113,9 @@ def operators() -> Figure:
         )
         for row, (name, op) in enumerate(pair):
             axes = grid[row, column]
-            axes.imshow(np.where(op.A > 1e-9, op.A, np.nan), cmap=_ENTRIES, norm=norm, interpolation="none")
+            axes.imshow(
+                np.where(op.A > 1e-9, op.A, np.nan), cmap=_ENTRIES, norm=norm, interpolation="none"
+            )
             axes.set(xticks=range(0, order, 5), yticks=range(0, order, 5))
             axes.set_title(f"{name}, α = {alpha}", loc="left", fontsize=10)
             if row:

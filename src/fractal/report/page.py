@@ -5,6 +5,11 @@ come from files of others; only figures and the package's own script and style a
 are, and the content security policy admits no other script.
 """
 
+# ruff: noqa: E402  (the extra is checked before its packages are imported)
+from .._extras import require
+
+require("report", "matplotlib", "jinja2")
+
 import base64
 import dataclasses
 import functools
@@ -12,7 +17,7 @@ import hashlib
 import html
 import importlib.resources
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import jinja2
 import markupsafe
@@ -27,7 +32,7 @@ from .table import Quartiles, Spread, Table, leaders, shown
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """A paragraph in which `code` is marked as in Markdown; `kind` is a class of the style sheet."""
+    """A paragraph with `code` marked as in Markdown; `kind` is a class of the style sheet."""
 
     text: str
     kind: str = ""
@@ -66,8 +71,8 @@ class AlphaSlider:
     alphas: Sequence[float]
     start: float
     charts: Sequence[Chart]
-    signals: dict[str, Sequence[Chart]]
-    summaries: dict[str, dict[float, str]]
+    signals: Mapping[str, Sequence[Chart]]
+    summaries: Mapping[str, Mapping[float, str]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,17 +104,21 @@ def render(title: str, lead: str, sections: Sequence[Section]) -> str:
     """The page as HTML."""
     script = _file("slider.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    text = _environment().get_template("page.html").render(
-        title=title,
-        lead=lead,
-        sections=sections,
-        policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-        f"script-src 'sha256-{digest}'",
-        style=markupsafe.Markup(_file("style.css")),
-        script=markupsafe.Markup(script),
-        version=__version__,
-        made=provenance(),
-        inline=_numbered(),
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=title,
+            lead=lead,
+            sections=sections,
+            policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+            f"script-src 'sha256-{digest}'",
+            style=markupsafe.Markup(_file("style.css")),
+            script=markupsafe.Markup(script),
+            version=__version__,
+            made=provenance(),
+            inline=_numbered(),
+        )
     )
     # Names read from files may hold what UTF-8 cannot encode.
     return text.encode(errors="replace").decode()
@@ -150,5 +159,5 @@ def _marked(text: str) -> markupsafe.Markup:
 
 
 def _file(name: str) -> str:
-    folder = importlib.resources.files(__package__) / "templates"
+    folder = importlib.resources.files(__name__.rpartition(".")[0]) / "templates"
     return (folder / name).read_text(encoding="utf-8")

@@ -1,8 +1,13 @@
 """The page about a user's own runs: what `fractal report RUN …` writes."""
 
+# ruff: noqa: E402  (the extra is checked before its packages are imported)
+from .._extras import require
+
+require("report", "matplotlib", "jinja2")
+
 import math
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,9 +95,7 @@ def _name(run: Run, groups: Sequence[Sequence[Run]]) -> str:
 def differing(runs: Sequence[Run]) -> list[str]:
     """Names of settings that are not the same in all runs."""
     names = dict.fromkeys(name for run in runs for name in run.settings)
-    return [
-        name for name in names if len({repr(run.settings.get(name)) for run in runs}) > 1
-    ]
+    return [name for name in names if len({repr(run.settings.get(name)) for run in runs}) > 1]
 
 
 def _scores(groups: Sequence[Group]) -> Table:
@@ -212,8 +215,7 @@ def _chart(group: Group, own: Sequence[Predictions]) -> Chart:
         figure = charts.confusion(counts, [str(index) for index in range(size)])
         return Chart(f"Confusion matrix: {group.name} ({seeds})", said, figure)
     predicted, target = (
-        np.concatenate([part.ravel() for part in parts])
-        for parts in zip(*own, strict=True)
+        np.concatenate([part.ravel() for part in parts]) for parts in zip(*own, strict=True)
     )
     error = math.sqrt(np.mean((predicted - target) ** 2))
     said = f"{group.name}: root-mean-square error {error:.3g} on {len(target):,} values."
@@ -302,10 +304,13 @@ def _panel(values: np.ndarray, task: Task) -> np.ndarray:
 
 def _text(ids: np.ndarray, vocabulary: Sequence[str]) -> str:
     """Tokens as text: without spaces where each is a character."""
-    known = [vocabulary[i] if i < len(vocabulary) else f"#{i}" for i in ids[:_EXCERPT].tolist()]
+    shown = [int(index) for index in ids[:_EXCERPT]]
+    known = [vocabulary[index] if index < len(vocabulary) else f"#{index}" for index in shown]
     whole = "".join(known) if all(len(token) == 1 for token in known) else " ".join(known)
     cut = whole[:_EXCERPT]
-    return cut if len(cut) == len(whole) and len(ids) <= _EXCERPT else f"{cut} … ({len(ids)} tokens)"
+    return (
+        cut if len(cut) == len(whole) and len(ids) <= _EXCERPT else f"{cut} … ({len(ids)} tokens)"
+    )
 
 
 def _answer(found: Predictions, index: int) -> str:
@@ -351,9 +356,7 @@ def _sizes(groups: Sequence[Group]) -> Table:
             cells.append(round(values[0]) if same else spread(values) if values else None)
         sizes = [run.weight_bytes for run in group.runs if run.weight_bytes is not None]
         rows.append((group.name, *cells, max(sizes, default=None)))
-    return Table(
-        "Speed and size", ("run", *columns.values(), "weight file, bytes"), rows, ""
-    )
+    return Table("Speed and size", ("run", *columns.values(), "weight file, bytes"), rows, "")
 
 
 def _provenance(runs: Sequence[Run]) -> Table:
@@ -377,4 +380,3 @@ def _flat(value: Any) -> str | None:
     if isinstance(value, dict):
         return ", ".join(f"{name} {one}" for name, one in value.items())
     return _setting(value)
-

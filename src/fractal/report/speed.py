@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from .._errors import UserError
-from .table import Cell, Table, Quartiles
+from .table import Cell, Quartiles, Table
 
 BENCHMARKS = ("layer", "memory", "scan", "data")
 _NOTES = {
