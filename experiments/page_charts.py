@@ -74,10 +74,7 @@ def rates(table: Table, task: str) -> list[Chart]:
 
 def losses(title: str, groups: Mapping[str, Sequence[Line]]) -> Chart:
     """Training loss against the step."""
-    curves = {
-        name: [_curve(run) for run in runs if run["curve"]]
-        for name, runs in groups.items()
-    }
+    curves = {name: [_curve(run) for run in runs if run["curve"]] for name, runs in groups.items()}
     found = {name: runs for name, runs in curves.items() if runs}
     figure = learning_curves(found, "", known=_COLORS)
     return Chart(title, f"Training loss against the step, {title}: {', '.join(found)}.", figure)

@@ -40,9 +40,8 @@ def check_self_contained(text: str) -> Page:
     for tag, attributes in page.elements:
         assert not {"src", "srcset", "action", "data", "background"} & set(attributes)
         assert not [name for name in attributes if name.startswith("on")]
-        for name in ("href", "xlink:href"):
-            link = attributes.get(name, "#")
-            assert link.startswith("data:image/png" if tag == "image" else "#")
+        for name in {"href", "xlink:href"} & set(attributes):
+            assert attributes[name].startswith("data:image/png" if tag == "image" else "#")
     outside = re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org/)", text)
     assert outside is None, text[outside.start() - 80 : outside.start() + 80]
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]

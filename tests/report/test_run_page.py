@@ -17,10 +17,10 @@ LOGITS = np.array([[2.0, 0.0], [0.0, 2.0], [5.0, 0.0], [0.0, 0.1]])
 TARGETS = np.array([0, 1, 1, 0])
 
 
-@pytest.fixture
-def comparison(tmp_path):
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory):
     """Two models with two seeds each, as `compare` leaves them."""
-    folder = tmp_path / "compare"
+    folder = tmp_path_factory.mktemp("runs") / "compare"
     for model, base in (("fractal", 0.5), ("s5", 0.4)):
         for seed in (0, 1):
             write_run(
@@ -31,13 +31,17 @@ def comparison(tmp_path):
     return folder
 
 
+@pytest.fixture(scope="module")
+def compared(comparison):
+    return runs_page([comparison])
+
+
 def texts(page, *tags):
     return [text for tag in tags for text in page.texts.get(tag, [])]
 
 
-def test_a_comparison_is_shown_with_means_and_deviations_over_seeds(comparison):
-    html = runs_page([comparison])
-    page = check_self_contained(html)
+def test_a_comparison_is_shown_with_means_and_deviations_over_seeds(compared):
+    page = check_self_contained(compared)
     cells = texts(page, "td", "strong")
     # Seeds of fractal: 0.5 and 0.6, of s5: 0.4 and 0.5.
     assert f"0.550 ± {math.sqrt(0.005):.3f}" in cells
@@ -46,18 +50,17 @@ def test_a_comparison_is_shown_with_means_and_deviations_over_seeds(comparison):
     assert "0123456789abcdef" in cells
     assert "fractal train listops" in cells
     assert "model.name" in texts(page, "th")
-    assert "4 runs on toy: 2 settings, 4 finished." in html
+    assert "4 runs on toy: 2 settings, 4 finished." in compared
 
 
-def test_predictions_are_counted_over_the_seeds(comparison):
-    html = runs_page([comparison])
+def test_predictions_are_counted_over_the_seeds(compared):
     # Two of four are right, in both seeds.
-    assert "50.0% of 8 predictions are correct" in html
-    assert html.count("Confusion matrix") == 2
+    assert "50.0% of 8 predictions are correct" in compared
+    assert compared.count("Confusion matrix") == 2
 
 
-def test_the_worst_examples_come_first_and_a_missing_task_is_said(comparison):
-    page = check_self_contained(runs_page([comparison]))
+def test_the_worst_examples_come_first_and_a_missing_task_is_said(compared):
+    page = check_self_contained(compared)
     worst = [text for text in texts(page, "th") if text.isdigit()]
     # Cross-entropies of the four: 0.127, 0.127, 5.007, 0.744.
     assert worst[:2] == ["2", "3"]
@@ -71,21 +74,6 @@ def test_losses_are_those_of_a_plain_computation():
     np.testing.assert_allclose(found, -np.log(softmax[np.arange(4), TARGETS]))
     values = np.array([[1.0, 3.0], [0.0, 0.0]])
     np.testing.assert_allclose(Predictions(values, np.zeros((2, 2))).losses(), [5.0, 0.0])
-
-
-def series(count, channels=1):
-    rng = np.random.default_rng(0)
-    return rng.standard_normal((count, 30, channels)).astype(np.float32)
-
-
-def task_of(kind, monkeypatch):
-    """A registered task of four test examples, and its targets."""
-    targets = TARGETS if kind == "classification" else np.array([[0.5], [1.0], [2.0], [-1.0]])
-    task = tasks.from_arrays(
-        series(4), targets, test=(series(4), targets), name="toy", kind=kind, validation=0.25
-    )
-    monkeypatch.setattr(run_page, "load", lambda name, **options: task)
-    return np.asarray(task.splits.test.labels)
 
 
 def test_inputs_of_a_loaded_task_are_drawn(tmp_path, monkeypatch):

@@ -352,7 +352,7 @@ def _sizes(groups: Sequence[Group]) -> Table:
         for name in columns:
             values = [number_of((run.result or {}).get(name)) for run in group.runs]
             values = [x for x in values if not math.isnan(x)]
-            same = len(set(values)) == 1
+            same = len(set(values)) == 1 and values[0] == round(values[0])
             cells.append(round(values[0]) if same else spread(values) if values else None)
         sizes = [run.weight_bytes for run in group.runs if run.weight_bytes is not None]
         rows.append((group.name, *cells, max(sizes, default=None)))
