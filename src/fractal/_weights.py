@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -15,10 +16,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._errors import UserError
 from ._files import read_tensors, write_tensors
 
 _FORMAT = "fractal.model 1"
 _MODULES = ("fractal.nn", "equinox.nn", "fractal.baselines")  # whose public classes a file may hold
+
+
+_REGISTERED: dict[str, type] = {}
+
+
+def register_classes(prefix: str, classes: Sequence[type]) -> None:
+    """Let files hold these classes, named "prefix.ClassName"."""
+    _REGISTERED.update({f"{prefix}.{cls.__name__}": cls for cls in classes})
+
+
+def check_savable(model: Any) -> None:
+    """Raise UserError if `save` would refuse the model."""
+    try:
+        _encoded(model, "", {})
+    except ValueError as error:
+        message = f"{error}: register it with classes= of fractal.train.register_model"
+        raise UserError(message) from None
 
 
 def save(path: str | os.PathLike, model: Any) -> None:
@@ -108,6 +127,9 @@ def _decoded(value: Any, tensors: dict[str, np.ndarray]) -> Any:
 
 
 def _public_name(cls: type, name: str) -> str:
+    for registered, known in _REGISTERED.items():
+        if known is cls:
+            return registered
     for module in _MODULES:
         if getattr(importlib.import_module(module), cls.__name__, None) is cls:
             return f"{module}.{cls.__name__}"
@@ -115,6 +137,8 @@ def _public_name(cls: type, name: str) -> str:
 
 
 def _public_class(name: str) -> type:
+    if str(name) in _REGISTERED:
+        return _REGISTERED[str(name)]
     module, _, attribute = str(name).rpartition(".")
     cls = getattr(importlib.import_module(module), attribute, None) if module in _MODULES else None
     if isinstance(cls, type) and (issubclass(cls, eqx.Module) or hasattr(cls, "_fields")):

@@ -168,7 +168,7 @@ def test_memory_refuses_a_bad_file_in_one_line(capsys, tmp_path, content, compla
         ([], "verify, memory, bench"),
         (["verfy"], "verify"),
         (["verify", "--figurs", "x"], "--figures"),
-        (["memory"], "PATH"),
+        (["memory"], "FILE must be given"),
         (["memory", "absent.csv"], "cannot read absent.csv"),
         (["memory", "."], "cannot read"),
         (["memory", "{series}", "--alpha", "much"], "--alpha"),

@@ -37,7 +37,7 @@ def test_train_resume_and_eval_agree_on_the_score(capfd, tmp_path, folder):
     assert code == 0
     assert f"test accuracy: {result['test_accuracy']:.3f}" in printed
     assert "most frequent class" in printed
-    assert "going on after step 6" in err
+    assert "resuming after step 6" in err
     code, printed, _ = run(capfd, "eval", out)
     assert code == 0
     assert json.loads(printed)["test_accuracy"] == result["test_accuracy"]
@@ -47,7 +47,7 @@ def test_train_resume_and_eval_agree_on_the_score(capfd, tmp_path, folder):
 
 
 @pytest.mark.slow
-def test_compare_trains_each_model_once_and_goes_on_where_it_stopped(capfd, tmp_path, folder):
+def test_compare_trains_each_model_once_and_resumes(capfd, tmp_path, folder):
     out = tmp_path / "compared"
     sizes = ("--model.width", 16, "--model.depth", 1, "--data.batch", 8)
     command = ("compare", "listops", "--models", "fractal,lmu", "--seeds", 2, "--steps", 10)
@@ -90,10 +90,22 @@ def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
         (("train", "listops", "--model", "s44"), "did you mean s4"),
         (("train", "listops", "--model.widht", "3"), "--model.width"),
         (("train", "listops", "--optimizer.lr", "fast"), "--optimizer.lr"),
-        (("train", "listops", "--optimizer.lr", "-1"), "must be positive"),
+        (("train", "listops", "--optimizer.lr", "-1"), "--optimizer.lr: should be greater than 0"),
         (("train", "listops", "--model.options.ordr", "3"), "did you mean order?"),
         (("train", "listops", "--model.options.order"), "needs a value"),
-        (("train", "listops", "--steps", "0"), "steps must be positive"),
+        (("train", "listops", "--steps", "0"), "--steps: should be greater"),
+        (("train", "listops", "--model", ""), "--model: must not be empty"),
+        (("train", "listops", "--out="), "--out: must not be empty"),
+        (("train", "listops", "--mode", "s5"), "no option --mode: did you mean --model?"),
+        (("train", "listops", "--model.width", "3.5"), "--model.width"),
+        (("train", "listops", "--model.width", "100000000"), "GB needed"),
+        (("train", "listops", "--model.options.order", "1000000"), "GB needed"),
+        (("train", "listops", "--model.depth", "1000000"), "GB needed"),
+        (("train", "listops", "--data.batch", "1000000000"), "GB needed"),
+        (("train", "listops", "--plugin", "none.py"), "--plugin: there is no file none.py"),
+        (("train", "listops", "--plugin", "no_such_module"), "cannot import no_such_module"),
+        (("compare", "listops", "--seed", "3"), "no option --seed: did you mean --seeds?"),
+        (("compare", "listops", "--seeds", "100000"), "at most 1000"),
         (("train", "listops", "--preset", "paper"), "fractal data listops --out DIR"),
         (("train", "image"), "fractal data image"),
         (("train", "text", "--data", "nowhere"), "is not a folder"),
@@ -101,7 +113,7 @@ def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
         (("train", "--resume", "nowhere", "--steps", "3"), "give no others"),
         (("train", "listops", "--config", "x.json"), "give no others"),
         (("train", "--config", "x.json"), "cannot read x.json"),
-        (("train", "listops", "--processes", "2"), "need --coordinator"),
+        (("train", "listops", "--processes", "2"), "--coordinator: is needed"),
         (("train", "listops", "--log", "excel"), "excel"),
         (("eval", "nowhere"), "cannot read"),
         (("compare", "listops", "--models", "fractal,fractal"), "named twice"),

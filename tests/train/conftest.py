@@ -4,7 +4,7 @@ import pathlib
 import pytest
 
 from fractal.tasks.listops import SIZES, generate
-from fractal.train import Config, Data, Model, Optimizer
+from fractal.train import Config, DataConfig, ModelConfig, OptimizerConfig
 
 
 @pytest.fixture(scope="session")
@@ -21,9 +21,9 @@ def tiny(folder, tmp_path_factory, monkeypatch) -> Config:
     cache = tmp_path_factory.getbasetemp() / "cache"
     monkeypatch.setenv("FRACTAL_DATA", str(cache))
     return Config(
-        data=Data("listops", "mini", str(folder), batch=8),
-        model=Model(width=8, depth=1, bidirectional=False, dropout=0.1, options={"order": 2}),
-        optimizer=Optimizer(lr=1e-2, warmup=2),
+        data=DataConfig("listops", folder=str(folder), batch=8),
+        model=ModelConfig(width=8, depth=1, bidirectional=False, dropout=0.1, options={"order": 2}),
+        optimizer=OptimizerConfig(lr=1e-2, warmup=2),
         steps=24,
         evaluate_every=8,
         checkpoint_every=6,

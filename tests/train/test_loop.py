@@ -16,11 +16,17 @@ import fractal
 from fractal._errors import UserError
 from fractal.train import _checkpoints as checkpoints
 from fractal.train import _loop as loop
-from fractal.train import train
-from fractal.train._config import from_json
-from fractal.train._journal import Journal, find_loggers, open_loggers
-from fractal.train._loop import score
-from fractal.train._signals import Stopped
+from fractal.train import (
+    CheckpointMismatch,
+    Interrupted,
+    RunExists,
+    evaluate,
+    evaluate_run,
+    load_task,
+    read_config,
+    train,
+)
+from fractal.train._metrics import MetricsLogger, find_loggers, open_loggers
 
 
 def lines(run):
@@ -42,7 +48,7 @@ def whole(tiny, runs):
 
 def test_a_run_leaves_settings_metrics_checkpoints_weights_and_scores(whole, tiny):
     result = json.loads((whole / "result.json").read_text())
-    assert result["test_accuracy"] == score(whole)["test_accuracy"]
+    assert result["test_accuracy"] == evaluate_run(whole)["test_accuracy"]
     assert result["steps"] == 24
     steps = [line["step"] for line in lines(whole) if "loss" in line]
     assert steps == [4, 8, 12, 16, 20, 24]
@@ -58,7 +64,7 @@ def test_a_run_leaves_settings_metrics_checkpoints_weights_and_scores(whole, tin
 
 
 def test_the_scores_are_those_of_a_plain_loop_over_the_test_set(whole, tiny):
-    model, task = fractal.load(whole / "model.safetensors"), loop.load_task(tiny)
+    model, task = fractal.load(whole / "model.safetensors"), load_task(tiny)
     correct = []
     answered = jax.jit(lambda x, count: model(x, mask=count))
     for i, label in enumerate(task.splits.test.labels):
@@ -67,11 +73,11 @@ def test_the_scores_are_those_of_a_plain_loop_over_the_test_set(whole, tiny):
         padded[: len(tokens)] = tokens
         answer = answered(padded, len(tokens))
         correct.append(int(jnp.argmax(answer)) == label)
-    assert score(whole)["test_accuracy"] == np.mean(correct)
+    assert evaluate_run(whole)["test_accuracy"] == np.mean(correct)
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_run_goes_on_bit_for_bit(whole, tiny, tmp_path, monkeypatch, signal_number):
+def test_resuming_an_interrupted_run_reproduces_its_losses_exactly(whole, tiny, tmp_path, monkeypatch, signal_number):
     seen = []
 
     def interrupting(self, batch):
@@ -82,7 +88,7 @@ def test_a_stopped_run_goes_on_bit_for_bit(whole, tiny, tmp_path, monkeypatch, s
 
     original = loop.Devices.share
     monkeypatch.setattr(loop.Devices, "share", interrupting)
-    with pytest.raises(Stopped, match=r"stopped after step \d+; go on: fractal train --resume"):
+    with pytest.raises(Interrupted, match=r"interrupted after step \d+: resume the run in"):
         train(tiny, tmp_path / "run")
     monkeypatch.setattr(loop.Devices, "share", original)
     train(tiny, tmp_path / "run", resume=True)
@@ -98,12 +104,12 @@ def test_another_seed_gives_another_run(whole, tiny, tmp_path):
 
 
 def test_a_run_is_reproduced_from_its_json_alone(whole, tiny, tmp_path):
-    train(from_json(whole / "config.json"), tmp_path / "run")
+    train(read_config(whole / "config.json"), tmp_path / "run")
     assert lines(tmp_path / "run") == lines(whole)
 
 
 @pytest.mark.slow
-def test_averaged_weights_and_batch_norm_go_on_bit_for_bit_too(batch_normed, tmp_path):
+def test_resuming_reproduces_averaged_weights_and_batch_norm_exactly(batch_normed, tmp_path):
     optimizer = dataclasses.replace(batch_normed.optimizer, ema=0.9, clip=1.0)
     config = dataclasses.replace(batch_normed, optimizer=optimizer)
     train(config, tmp_path / "whole")
@@ -115,7 +121,7 @@ def test_averaged_weights_and_batch_norm_go_on_bit_for_bit_too(batch_normed, tmp
     assert scores[0] == scores[1]
 
 
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(whole, tiny, tmp_path, capsys):
+def test_a_corrupted_checkpoint_is_named_and_the_previous_one_used(whole, tiny, tmp_path, capsys):
     shutil.copytree(whole, tmp_path / "run")
     newest = tmp_path / "run" / "checkpoints" / "last" / "24"
     for path in newest.rglob("*"):
@@ -123,14 +129,14 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(whole, tiny, 
             path.write_bytes(path.read_bytes()[:100])
     train(tiny, tmp_path / "run", resume=True)
     said = capsys.readouterr().err
-    assert f"checkpoint {newest} is damaged" in said
-    assert "going on after step 18" in said
+    assert f"checkpoint {newest} is corrupted" in said
+    assert "resuming after step 18" in said
     assert lines(tmp_path / "run") == lines(whole)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tiny, tmp_path):
     optimizer = dataclasses.replace(tiny.optimizer, lr=1e30, warmup=0)
-    with pytest.raises(UserError, match=r"went wrong by step \d+: .*lower --optimizer\.lr"):
+    with pytest.raises(UserError, match=r"diverged by step \d+: .*lower optimizer\.lr"):
         train(dataclasses.replace(tiny, optimizer=optimizer, checkpoint_every=1), tmp_path / "run")
     kept = sorted(int(path.name) for path in (tmp_path / "run/checkpoints/last").iterdir())
     assert all(step < 4 for step in kept)
@@ -159,21 +165,21 @@ def test_a_run_that_cannot_be_is_refused_before_anything_is_written(
 
 
 def test_the_folder_of_another_run_is_left_alone(whole, tiny, tmp_path):
-    with pytest.raises(UserError, match="holds a run: go on with --resume"):
+    with pytest.raises(RunExists, match="holds a run: resume it"):
         train(tiny, whole)
-    with pytest.raises(UserError, match="settings are different"):
+    with pytest.raises(UserError, match="other settings"):
         train(dataclasses.replace(tiny, seed=5), whole, resume=True)
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="cannot write"):
+    with pytest.raises(UserError, match="cannot write|Not a directory"):
         train(tiny, tmp_path / "file" / "run")
     with pytest.raises(UserError, match="cannot read"):
-        score(tmp_path)
+        evaluate_run(tmp_path)
 
 
 def test_metrics_that_were_cut_off_are_taken_back(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 4, "loss": 1}\n{"step": 8, "loss": 2}\n{"step": 12, "lo')
-    Journal(tmp_path, 4, 24, 8, writes=True).log(8, loss=3.0)
+    MetricsLogger(tmp_path, 4, 24, 8, writes=True).log(8, loss=3.0)
     assert [line["step"] for line in lines(tmp_path)] == [4, 8]
     assert lines(tmp_path)[1]["loss"] == 3.0
 
@@ -182,7 +188,7 @@ def test_a_logger_that_is_not_installed_is_named(tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "trackio", None)
     with pytest.raises(UserError, match=r"pip install 'fractal-ssm\[trackio\]'"):
         train(tiny, tmp_path / "run", loggers=["trackio"])
-    with pytest.raises(UserError, match="no logger 'excel'"):
+    with pytest.raises(UserError, match="loggers: must be some of"):
         train(tiny, tmp_path / "run", loggers=["excel"])
     assert not (tmp_path / "run").exists()
 
@@ -200,9 +206,9 @@ def test_loggers_get_every_number(tmp_path, monkeypatch):
     module = types.ModuleType("wandb")
     module.init = lambda **_: Logger()
     monkeypatch.setitem(sys.modules, "wandb", module)
-    journal = Journal(tmp_path, 0, 24, 8, True, open_loggers(find_loggers(["wandb"]), tmp_path, {}))
-    journal.log(4, loss=1.0)
-    journal.close()
+    logger = MetricsLogger(tmp_path, 0, 24, 8, True, open_loggers(find_loggers(["wandb"]), tmp_path, {}))
+    logger.log(4, loss=1.0)
+    logger.close()
     assert Logger.seen == [(4, {"loss": 1.0}), "finished"]
 
 

@@ -1,32 +1,31 @@
-"""Whether the data keeps ahead of training: a batch beside the step that consumes it."""
+"""The time to prepare a batch, and the time of the training step that uses it."""
 
 import jax
+import jax.numpy as jnp
 
 from .._provenance import provenance
-from ..train._devices import Devices
-from ..train._evaluation import batches_of
-from ..train._loop import initial, load_task, updater
-from ..train.presets import preset
+from ..tasks import Batches
+from ..train import Devices, initial_state, load_task, make_train_step, preset
 from .timing import interleaved
 
-_TASKS = ("listops", "retrieval", "pathfinder")  # those that need nothing fetched
-_TURN = 20  # batches of a turn: one alone is too short to be timed
+_TASKS = ("listops", "retrieval", "pathfinder")  # those without a download
+_TURN = 20  # batches per timing: a single one is too short
 
 
 def bench_data() -> dict:
-    """Milliseconds for a batch and for a training step, of FRACTAL's mini presets."""
+    """Milliseconds per batch and per training step, for the mini presets of FRACTAL."""
     times, ahead = {}, {}
     for name in _TASKS:
         config, devices = preset(name, "mini", "fractal"), Devices()
         task = load_task(config)
-        batches = batches_of(config, task, task.splits.train, devices, training=True)
-        update, state = updater(config, task), devices.copy(initial(config, task))
-        batch, done = devices.share(batches[0]), 0
+        batches = Batches(task, task.splits.train, config.data.batch, training=True)
+        train_step, state = make_train_step(config, task), devices.copy(initial_state(config, task))
+        batch, count = devices.share(batches[0]), 0
 
-        def step(update=update, batch=batch):
-            nonlocal state, done
-            done += 1
-            state = jax.block_until_ready(update(state, batch, done))
+        def step(train_step=train_step, batch=batch):
+            nonlocal state, count
+            count += 1
+            state = jax.block_until_ready(train_step(state, batch, jnp.int32(count)))
 
         def read(batches=batches):
             for number in range(_TURN):

@@ -1,106 +1,94 @@
 """The command line: `fractal COMMAND …`. Results go to stdout, everything else to stderr."""
 
-import contextlib
-import dataclasses
-import functools
-import io
-import operator
+import importlib
+import logging
 import os
-import re
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
-import tyro
-
+from .._checks import check_name
 from .._errors import UserError
-from .bench import Bench
-from .compare import Compare
-from .data import Data
-from .memory import Memory
-from .report import Report
-from .train import Eval, Train
-from .verify import Verify
+from .errors import as_flags
+from .parse import parse
 
-_DESCRIPTION = "Power-law memory for sequence models. Example: fractal train listops"
+
+class _Command(NamedTuple):
+    module: str
+    kind: str
+    summary: str
+
+
+# Imported when they are called: most of them load JAX.
 _COMMANDS = {
-    "train": Train,
-    "eval": Eval,
-    "compare": Compare,
-    "data": Data,
-    "verify": Verify,
-    "memory": Memory,
-    "bench": Bench,
-    "report": Report,
+    "train": _Command("train", "Train", "train a model on a task, or resume a run"),
+    "eval": _Command("train", "Eval", "evaluate a run's best checkpoint on the test set"),
+    "compare": _Command("compare", "Compare", "train several models with the same budget"),
+    "data": _Command("data", "Data", "generate or download the data of a task"),
+    "verify": _Command("verify", "Verify", "check every claim of the paper"),
+    "memory": _Command("memory", "Memory", "compress the columns of a CSV file"),
+    "bench": _Command("bench", "Bench", "measure speed"),
+    "report": _Command("report", "Report", "write an HTML page of runs, or of all evidence"),
 }
-_CONFIG = (
-    tyro.conf.OmitSubcommandPrefixes,
-    tyro.conf.FlagCreatePairsOff,
-    tyro.conf.HelptextFromCommentsOff,
-)
-_WITH_SETTINGS = ("train", "compare")  # commands that hand on what they do not know
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0, 1 where a check failed, 2 for a user's mistake."""
+    """Run one command.
+
+    **Returns:** the exit code: 0, 1 if a check failed, 2 for a user's mistake.
+    """
+    logging.getLogger("absl").setLevel(logging.CRITICAL)  # Orbax logs every step it takes
     try:
-        command = _command(sys.argv[1:] if arguments is None else arguments)
-        return command.run()
+        return _run(sys.argv[1:] if arguments is None else arguments)
     except UserError as error:
-        print(f"fractal: {error}", file=sys.stderr)
+        print(f"fractal: {as_flags(error)}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:  # the reader of a pipe, such as `head`, has enough
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a full disk, a folder that may not be written
+    except OSError as error:  # a full disk, a folder without write permission
         print(f"fractal: {error}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"fractal: not enough memory: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("fractal: interrupted", file=sys.stderr)
         return 130
 
 
-def _command(arguments: list[str]) -> Any:
-    first = arguments[0] if arguments else ""
-    commands = _commands(brief=first in ("-h", "--help"))
-    if first not in _WITH_SETTINGS:
-        return parsed(commands, arguments)
-    command, rest = parsed(commands, arguments, return_unknown_args=True)
-    return dataclasses.replace(command, settings=tuple(rest))
+def _run(arguments: list[str]) -> int:
+    if not arguments:
+        raise UserError(f"name a command: {', '.join(_COMMANDS)}; or --help")
+    name, *rest = arguments
+    if name in ("-h", "--help"):
+        print(_help())
+        return 0
+    check_name("command", name, _COMMANDS)
+    _check_not_empty(rest)
+    found = _COMMANDS[name]
+    kind: Any = getattr(importlib.import_module(f".{found.module}", __name__), found.kind)
+    return parse(kind, rest, f"fractal {name}").run()
 
 
-def _commands(brief: bool) -> Any:
-    """All commands as tyro knows them, `brief` with a line of description each."""
-    described = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in _COMMANDS.items()}
-    annotated = [
-        Annotated[kind, tyro.conf.subcommand(name, description=described[name] if brief else None)]
-        for name, kind in _COMMANDS.items()
-    ]
-    return functools.reduce(operator.or_, annotated)
+def _help() -> str:
+    width = max(map(len, _COMMANDS))
+    lines = [f"  {name:{width}}  {command.summary}" for name, command in _COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: fractal COMMAND …",
+            "",
+            "Power-law memory for sequence models. Example: fractal train listops",
+            "",
+            *lines,
+            "",
+            "Options of a command: fractal COMMAND --help",
+        ]
+    )
 
 
-def parsed(kind: Any, arguments: Sequence[str], **options: Any) -> Any:
-    """tyro's reading of the arguments, with its boxed complaint folded into one line."""
-    complaint = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(complaint):
-            return tyro.cli(
-                kind,
-                prog="fractal",
-                description=_DESCRIPTION,
-                args=arguments,
-                config=_CONFIG,
-                **options,
-            )
-    except SystemExit as stop:
-        if stop.code in (None, 0):
-            raise  # --help
-        raise UserError(_one_line(complaint.getvalue())) from None
-
-
-def _one_line(boxed: str) -> str:
-    """The text of a box, its parts separated by semicolons."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", boxed)
-    inside = [line.strip("│ ") for line in text.splitlines()[1:-1]]
-    parts = re.split(r"\s*─{5,}\s*", " ".join(inside))
-    return "; ".join(re.sub(r"\s+", " ", part).strip(" .") for part in parts if part.strip())
+def _check_not_empty(arguments: list[str]) -> None:
+    """Refuse empty strings: no option of any command has such a value."""
+    for before, word in zip(["", *arguments], arguments, strict=False):
+        if word == "" or (word.startswith("--") and word.endswith("=")):
+            flag = word[:-1] or (before if before.startswith("-") else "an argument")
+            raise UserError(f"{flag}: must not be empty")

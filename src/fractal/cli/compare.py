@@ -2,95 +2,124 @@
 
 import dataclasses
 import json
-import os
 import pathlib
 import sys
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.table import Table
 
 from .._allocator import keep_freed_memory
 from .._errors import UserError
+from ..train import (
+    Config,
+    OtherSettings,
+    compare,
+    learning_curve,
+    matched_configs,
+    preset,
+    summarize,
+    with_steps,
+)
 from .console import Stdout
-from .settings import changed
-
-_CORES = os.cpu_count() or 1
+from .parse import UNPREFIXED
+from .plugins import import_plugins
+from .settings import Settings
+from .train import CORES, command_hints, with_data
 
 
 @dataclasses.dataclass(frozen=True)
 class Compare:
-    """Train several models on the same data, steps, width and number of parameters.
+    """Train several models with the same data, steps, width and parameter count.
 
-    An interrupted comparison goes on when it is called again. Settings such as --model.depth 3
-    are given to all.
+    The same command resumes an interrupted comparison. Settings such as --model.depth 3 hold for
+    all models.
 
     Example: fractal compare listops --models fractal,s5,transformer --seeds 3
 
     Args:
-        task: listops, text, retrieval, image, pathfinder, pathx, smnist or psmnist.
-        models: names with commas between them; the first sets the number of parameters.
-        seeds: runs of each model.
+        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist or a plugin's.
+        models: names separated by commas; the first one sets the parameter count.
+        seeds: number of runs per model.
         preset: mini or paper.
-        out: folder of the comparison; default: runs/compare-TASK-PRESET.
-        data: folder with the task's data, unless it is generated or fetched.
-        steps: of training.
+        out: folder of the comparison; default runs/compare-TASK-PRESET.
+        data: folder with the task's data, unless it is generated or downloaded.
+        steps: training steps.
+        plugin: a file FILE.py or a module that registers your own models and tasks; repeatable.
         json: print one JSON object instead of a table.
     """
 
-    task: Annotated[str, tyro.conf.Positional]
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
     models: str = "fractal,s5,s4,s4d,dss,lmu,transformer,performer"
     seeds: int = 3
     preset: Literal["mini", "paper"] = "mini"
     out: pathlib.Path | None = None
     data: pathlib.Path | None = None
     steps: int | None = None
+    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     json: bool = False
-    settings: tyro.conf.Suppress[tuple[str, ...]] = ()
+    settings: Annotated[Settings, tyro.conf.arg(name="")] = dataclasses.field(
+        default_factory=Settings, metadata=UNPREFIXED
+    )
+    options: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def run(self) -> int:
-        """Print the table, and draw the curves."""
+        """Print the table, and draw the learning curves."""
         keep_freed_memory()
-        from ..report.curves import draw_curves
-        from ..train._compare import alike, compare, curve, summary
-        from ..train.presets import preset
-
+        import_plugins(self.plugin)
         names = [name.strip() for name in self.models.split(",")]
         if len(set(names)) != len(names):
-            raise UserError(f"--models {self.models}: a model is named twice")
-        if self.seeds < 1:
-            raise UserError(f"--seeds must be at least 1, got {self.seeds}")
+            raise UserError(f"a model is named twice: {self.models}", argument="models")
         folder = self.out or pathlib.Path("runs") / f"compare-{self.task}-{self.preset}"
-        configs = alike(
-            names,
-            self.seeds,
-            lambda name: changed(
-                preset(self.task, self.preset, name), self.steps, None, self.data, self.settings
-            ),
-            _CORES,
-        )
         results = []
-        for result in compare(configs, folder, _CORES):
-            results.append(result)
-            said = f"{result['model']}, seed {result['seed']}: {result['test_accuracy']:.3f}"
-            print(f"{len(results)} of {len(configs)}: {said}", file=sys.stderr)
-        rows = summary(results, folder)
-        curves = {
-            name: [curve(folder / f"{name}-{seed}") for seed in range(self.seeds)] for name in names
-        }
-        draw_curves(curves, f"{self.task} ({self.preset})", folder / "curves.png")
-        print(f"curves, metrics and weights: {folder}", file=sys.stderr)
+        with command_hints():
+            configs = matched_configs(
+                [self._config(name) for name in names], seeds=self.seeds, workers=CORES
+            )
+            for result in self._results(configs, folder):
+                results.append(result)
+                score = result[f"test_{result['metric']}"]
+                text = f"{result['model']}, seed {result['seed']}: {score:.3f}"
+                print(f"{len(results)} of {len(configs)}: {text}", file=sys.stderr)
+        rows = summarize(results, folder)
+        self._draw(names, folder)
+        print(f"learning curves, metrics and weights: {folder}", file=sys.stderr)
         if self.json:
             print(json.dumps({"task": self.task, "preset": self.preset, "models": rows}))
         else:
             _show(rows)
         return 0
 
+    def _config(self, model: str) -> Config:
+        config = preset(self.task, self.preset, model)
+        if self.steps is not None:
+            config = with_steps(config, self.steps)
+        return self.settings.applied(with_data(config, self.data), self.options)
+
+    def _results(self, configs: list[Config], folder: pathlib.Path) -> Iterator[dict[str, Any]]:
+        try:
+            yield from compare(configs, folder, workers=CORES)
+        except OtherSettings as error:
+            raise UserError(f"{error.message}: choose another one", argument="folder") from None
+
+    def _draw(self, names: list[str], folder: pathlib.Path) -> None:
+        from ..report.curves import draw_curves  # needs matplotlib
+
+        curves = {
+            name: [learning_curve(folder / f"{name}-{seed}") for seed in range(self.seeds)]
+            for name in names
+        }
+        draw_curves(curves, f"{self.task} ({self.preset})", folder / "curves.png")
+
 
 def _show(rows: list[dict]) -> None:
-    table = Table("model", "parameters", "test accuracy", "loss over the first tenth")
+    metric = rows[0]["metric"]
+    table = Table(
+        "model", "parameters", f"test {metric.replace('_', ' ')}", "loss over the first tenth"
+    )
     for row in rows:
         spread = "" if row["deviation"] is None else f" ± {row['deviation']:.3f}"
-        accuracy = f"{row['test_accuracy']:.3f}{spread}"
-        table.add_row(row["model"], f"{row['parameters']:,}", accuracy, f"{row['early_loss']:.3f}")
+        score = f"{row[f'test_{metric}']:.3f}{spread}"
+        table.add_row(row["model"], f"{row['parameters']:,}", score, f"{row['early_loss']:.3f}")
     Stdout().print(table)

@@ -8,10 +8,9 @@ import tyro
 
 from .._errors import UserError
 from .._files import write_whole
-from .paths import given_path
-from .plugins import load_plugins
+from .plugins import import_plugins
 
-_BENCHMARKS = "benchmarks"
+_BENCHMARKS = pathlib.Path("benchmarks")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,18 +29,17 @@ class Report:
         plugin: your own .py file or module that registers models and tasks; repeatable.
     """
 
-    runs: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    out: str = "report"
-    benchmarks: str = _BENCHMARKS
+    runs: Annotated[tuple[pathlib.Path, ...], tyro.conf.Positional] = ()
+    out: pathlib.Path = pathlib.Path("report")
+    benchmarks: pathlib.Path = _BENCHMARKS
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
 
     def run(self) -> int:
         """Print the path of the page."""
-        out = given_path("out", self.out)
         html = self._runs() if self.runs else self._evidence()
-        path = out / "index.html"
+        path = self.out / "index.html"
         try:
-            out.mkdir(parents=True, exist_ok=True)
+            self.out.mkdir(parents=True, exist_ok=True)
             write_whole(path, html.encode())
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from None
@@ -53,9 +51,8 @@ class Report:
 
         if self.benchmarks != _BENCHMARKS:
             raise UserError("is for the page without runs", argument="benchmarks")
-        folders = [given_path("runs", run) for run in self.runs]
-        load_plugins(self.plugin)
-        return runs_page(folders)
+        import_plugins(self.plugin)
+        return runs_page(self.runs)
 
     def _evidence(self) -> str:
         from ..report.evidence import evidence_page
@@ -63,9 +60,9 @@ class Report:
 
         if self.plugin:
             raise UserError("is for a report of runs", argument="plugin")
-        folder = given_path("benchmarks", self.benchmarks)
+        folder = self.benchmarks
         # The default folder exists in a clone only.
-        if self.benchmarks != _BENCHMARKS and not folder.is_dir():
+        if folder != _BENCHMARKS and not folder.is_dir():
             raise UserError(f"{folder}: no such folder", argument="benchmarks")
         html = evidence_page(folder)
         absent = [name for name in BENCHMARKS if not (folder / f"{name}.json").is_file()]

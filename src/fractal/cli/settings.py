@@ -1,57 +1,74 @@
-"""A run's settings from the command line: a preset, changed by options."""
+"""A run's settings as options: `--model.width 64`, `--optimizer.lr 1e-3`, `--log-every 5`.
+
+The options are derived from the classes of the settings. All are optional: what is not given keeps
+the value of the preset or file.
+"""
 
 import dataclasses
-import json
-import pathlib
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-from .._errors import UserError
+import tyro
 
-_OPTION = "--model.options."
+from ..train import Config, DataConfig, ModelConfig, OptimizerConfig
+from .parse import UNPREFIXED
 
 
-def changed(
-    config: Any,
-    steps: int | None,
-    seed: int | None,
-    data: pathlib.Path | None,
-    settings: Sequence[str],
-) -> Any:
-    """The settings with what was given; `settings` are words such as --model.width 64."""
-    from ..train._config import Config, shortened
-
-    if steps is not None:
-        config = shortened(config, steps)
-    if seed is not None:
-        config = dataclasses.replace(config, seed=seed)
-    if data is not None:
-        folder = dataclasses.replace(config.data, folder=str(data.absolute()))
-        config = dataclasses.replace(config, data=folder)
-    options, rest = _model_options(settings)
-    if options:
-        model = dataclasses.replace(config.model, options={**config.model.options, **options})
-        config = dataclasses.replace(config, model=model)
-    if not rest:
-        return config
-    from . import parsed  # which imports this module's users
-
-    return parsed(Config, rest, default=config)
+def _overrides(config: type, *without: str) -> Any:
+    """A dataclass with the fields of a class of settings, all optional and None by default."""
+    hints = get_type_hints(config, include_extras=True)
+    markers = (tyro.conf.FlagConversionOff, tyro.conf.arg(help_behavior_hint=""))
+    fields = [
+        (
+            field.name,
+            Annotated[(hints[field.name] | None, *markers)],
+            dataclasses.field(default=None),
+        )
+        for field in dataclasses.fields(config)
+        if field.name not in without
+    ]
+    namespace = {"__doc__": config.__doc__}
+    return dataclasses.make_dataclass(config.__name__, fields, frozen=True, namespace=namespace)
 
 
-def _model_options(settings: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """What is said by --model.options.NAME VALUE, and the rest: only the model knows its names."""
-    options, rest, words = {}, [], iter(settings)
-    for word in words:
-        if not word.startswith(_OPTION):
-            rest.append(word)
-            continue
-        name, equals, value = word.removeprefix(_OPTION).partition("=")
-        text = value if equals else next(words, None)
-        if text is None:
-            raise UserError(f"{word} needs a value")
-        try:
-            options[name.replace("-", "_")] = json.loads(text)
-        except ValueError:
-            options[name.replace("-", "_")] = text
-    return options, rest
+if TYPE_CHECKING:
+    _Run = Any
+    _Data = Any
+    _Model = Any
+    _Optimizer = Any
+else:
+    _Run = _overrides(Config, "data", "model", "optimizer", "steps", "seed")
+    _Data = _overrides(DataConfig, "task", "preset", "folder", "validation")
+    _Model = _overrides(ModelConfig, "name", "options")
+    _Optimizer = _overrides(OptimizerConfig)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """All settings that have no option of a shorter name."""
+
+    run: Annotated[_Run, tyro.conf.arg(name="")] = dataclasses.field(
+        default_factory=_Run, metadata=UNPREFIXED
+    )
+    data: _Data = dataclasses.field(default_factory=_Data)
+    model: _Model = dataclasses.field(default_factory=_Model)
+    optimizer: _Optimizer = dataclasses.field(default_factory=_Optimizer)
+
+    def any_given(self) -> bool:
+        """Whether there is any."""
+        return any(_given(part) for part in (self.run, self.data, self.model, self.optimizer))
+
+    def applied(self, config: Config, options: dict[str, Any]) -> Config:
+        """The settings `config`, with those given, and with further options of the model."""
+        named = {**config.model.options, **options}
+        return dataclasses.replace(
+            config,
+            data=dataclasses.replace(config.data, **_given(self.data)),
+            model=dataclasses.replace(config.model, **_given(self.model), options=named),
+            optimizer=dataclasses.replace(config.optimizer, **_given(self.optimizer)),
+            **_given(self.run),
+        )
+
+
+def _given(part: Any) -> dict[str, Any]:
+    values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    return {name: value for name, value in values.items() if value is not None}

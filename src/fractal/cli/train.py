@@ -1,4 +1,4 @@
-"""`fractal train` and `fractal eval`: the paper's experiments, one command each."""
+"""`fractal train` and `fractal eval`."""
 
 import contextlib
 import dataclasses
@@ -12,43 +12,60 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from .._allocator import keep_freed_memory
-from .._checks import check_name
 from .._errors import UserError
+from ..tasks import MissingData
+from ..tasks import names as task_names
+from ..train import (
+    Config,
+    Interrupted,
+    RunExists,
+    evaluate_run,
+    join_processes,
+    load_task,
+    preset,
+    read_config,
+    train,
+    trivial_baselines,
+    with_steps,
+)
 from .console import Stdout
-from .settings import changed
+from .parse import UNPREFIXED
+from .plugins import import_plugins
+from .settings import Settings
 
-_CORES = os.cpu_count() or 1
+CORES = os.cpu_count() or 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Train:
-    """Train a model on a task; go on where a run stopped.
+    """Train a model on a task, or resume a run.
 
-    Every setting can be given, e.g. --model.width 128 --optimizer.lr 1e-3 --data.batch 32
-    --model.options.clock scale-invariant; --show prints them all.
+    All settings of a run are options, and all default to the preset's. Further arguments of the
+    model are given as --model.options.NAME VALUE, e.g. --model.options.clock scale-invariant.
 
     Example: fractal train listops --model s5 --steps 500 --model.depth 3
 
     Args:
-        task: listops, text, retrieval, image, pathfinder, pathx, smnist or psmnist.
-        model: fractal, s5, s4, s4d, dss, lmu, transformer or performer.
-        preset: mini: minutes on a laptop, the default; paper: the published recipe, for GPUs.
-        out: folder of the run; default: runs/TASK-MODEL-PRESET-SEED.
-        data: folder with the task's data, unless it is generated or fetched.
-        validation: test chooses the best checkpoint on the test set, as papers do for text.
-        steps: of training; warm-up and evaluations follow in proportion.
-        seed: decides weights, order of the data and dropout.
-        resume: go on with the run in this folder.
+        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist or a plugin's.
+        model: fractal, s5, s4, s4d, dss, lmu, transformer, performer or a plugin's.
+        preset: mini, minutes on a laptop, the default; paper, the published recipe, for GPUs.
+        out: folder of the run; default runs/TASK-MODEL-PRESET-SEED.
+        data: folder with the task's data, unless it is generated or downloaded.
+        validation: test selects the best checkpoint on the test set, as papers do for text.
+        steps: training steps; warmup and intervals are scaled in proportion.
+        seed: seed of the weights, the order of the data and dropout.
+        resume: resume the run in this folder.
         config: take all settings from this JSON file, such as a run's config.json.
-        log: other places for metrics: tensorboard, wandb, trackio.
-        show: print the settings as JSON, and do nothing.
+        plugin: a file FILE.py or a module that registers your own models and tasks; repeatable.
+        log: further loggers: tensorboard, wandb, trackio.
+        show: print the settings as JSON, and do nothing else.
         json: print the scores as one JSON object.
         coordinator: HOST:PORT of the first of several processes, or auto (Slurm, MPI).
-        processes: how many there are.
-        process: which one this is, from 0.
+        processes: number of processes.
+        process: number of this process, from 0.
     """
 
-    task: Annotated[str | None, tyro.conf.Positional] = None
+    task: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")] = None
     model: str | None = None
     preset: Literal["mini", "paper"] | None = None
     out: pathlib.Path | None = None
@@ -58,75 +75,115 @@ class Train:
     seed: int | None = None
     resume: pathlib.Path | None = None
     config: pathlib.Path | None = None
+    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     log: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
     show: bool = False
     json: bool = False
     coordinator: str | None = None
     processes: int | None = None
     process: int | None = None
-    settings: tyro.conf.Suppress[tuple[str, ...]] = ()
+    settings: Annotated[Settings, tyro.conf.arg(name="")] = dataclasses.field(
+        default_factory=Settings, metadata=UNPREFIXED
+    )
+    options: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def run(self) -> int:
-        """Print the scores, beside what they must beat."""
+        """Print the scores, beside those of trivial baselines."""
         keep_freed_memory()
-        from ..train import _yardsticks as yardsticks
-        from ..train._devices import join_processes
-        from ..train._loop import load_task, train
-
-        config = self._resumed() if self.resume else self._config()
+        import_plugins(self.plugin)
+        config = self._resumed() if self.resume else self._settings()
         if self.show:
             print(config.to_json(), end="")
             return 0
         folder = self.resume or self.out or _default_folder(config)
-        with _stdout_for_results():
+        with _stdout_for_results(), command_hints():
             is_first = join_processes(self.coordinator, self.processes, self.process)
-            result = train(config, folder, self.resume is not None, self.log, _CORES)
+            result = train(
+                config, folder, resume=self.resume is not None, loggers=self.log, workers=CORES
+            )
         if not is_first:
             return 0
-        task = load_task(config)
-        result["majority_class"] = yardsticks.majority(task)
-        result["bag_of_tokens"] = yardsticks.bag_of_tokens(task)
+        result |= trivial_baselines(load_task(config, workers=CORES))
         if self.json:
             print(json.dumps(result))
         else:
             _show(result, folder)
         return 0
 
-    def _resumed(self) -> Any:
-        from ..train._config import from_json
-
-        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        fixed = ("task", "model", "preset", "out", "data", "validation", "steps", "seed", "config")
-        if self.settings or any(given[name] is not None for name in fixed):
-            raise UserError("--resume goes on with the run's own settings: give no others")
+    def _resumed(self) -> Config:
         assert self.resume is not None
+        fixed = ("task", "model", "preset", "out", "data", "validation", "steps", "seed", "config")
+        if (
+            self.options
+            or self.settings.any_given()
+            or any(getattr(self, name) is not None for name in fixed)
+        ):
+            raise UserError("uses the settings of the run: give no others", argument="resume")
         if not (self.resume / "config.json").exists():
-            raise UserError(f"{self.resume} holds no run: there is no config.json in it")
-        return from_json(self.resume / "config.json")
+            message = f"{self.resume} holds no run: there is no config.json in it"
+            raise UserError(message, argument="resume")
+        return read_config(self.resume / "config.json")
 
-    def _config(self) -> Any:
+    def _settings(self) -> Config:
         """A preset or a file, changed by the options given."""
-        from ..train._config import from_json
-        from ..train.presets import TASKS, preset
-
         if self.config is not None:
-            if any(given is not None for given in (self.task, self.model, self.preset)):
-                raise UserError("--config names task, model and preset: give no others")
-            config = from_json(self.config)
+            if any(value is not None for value in (self.task, self.model, self.preset)):
+                message = "holds task, model and preset: give no others"
+                raise UserError(message, argument="config")
+            config = read_config(self.config)
         elif self.task is None:
-            raise UserError(f"name a task: {', '.join(TASKS)}; or --resume DIR")
+            raise UserError(f"name a task: {', '.join(task_names())}; or --resume DIR")
         else:
-            check_name("task", self.task, TASKS)
-            config = preset(self.task, self.preset or "mini", self.model or "fractal")
-        if self.validation is not None:
-            data = dataclasses.replace(config.data, validation=self.validation)
-            config = dataclasses.replace(config, data=data)
-        return changed(config, self.steps, self.seed, self.data, self.settings)
+            model = "fractal" if self.model is None else self.model
+            config = preset(self.task, self.preset or "mini", model)
+        if self.steps is not None:
+            config = with_steps(config, self.steps)
+        if self.seed is not None:
+            config = dataclasses.replace(config, seed=self.seed)
+        config = with_data(config, self.data, self.validation)
+        return self.settings.applied(config, self.options)
+
+
+def with_data(config: Config, folder: pathlib.Path | None, validation: str | None = None) -> Config:
+    """The settings with another folder of data, or another validation set."""
+    changes: dict[str, Any] = {}
+    if folder is not None:
+        changes["folder"] = str(folder.absolute())
+    if validation is not None:
+        changes["validation"] = validation
+    return dataclasses.replace(config, data=dataclasses.replace(config.data, **changes))
+
+
+@contextlib.contextmanager
+def command_hints() -> Iterator[None]:
+    """Errors of the library whose remedy is another command."""
+    try:
+        yield
+    except Interrupted as error:
+        hint = UserError(
+            f"interrupted after step {error.step}; resume with: "
+            f"fractal train --resume {error.folder}"
+        )
+        hint.exit_code = error.exit_code
+        raise hint from None
+    except RunExists as error:
+        raise UserError(
+            f"{error.folder} holds a run: resume it with --resume {error.folder}, "
+            "or choose another --out"
+        ) from None
+    except MissingData as error:
+        how = {
+            "fetch": f"download it with: fractal data {error.task}",
+            "generate": f"generate it with: fractal data {error.task} --out DIR; then --data DIR",
+            "release": "unpack the Long Range Arena release, then --data DIR",
+        }
+        message = f"the data of task {error.task} is missing: {how[error.remedy]}"
+        raise UserError(message) from None
 
 
 @contextlib.contextmanager
 def _stdout_for_results() -> Iterator[None]:
-    """Keeps off stdout what libraries below Python write there, such as Gloo's greetings."""
+    """Redirect to stderr what libraries below Python write to stdout, such as Gloo."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
@@ -137,38 +194,48 @@ def _stdout_for_results() -> Iterator[None]:
         os.close(kept)
 
 
-def _default_folder(config: Any) -> pathlib.Path:
+def _default_folder(config: Config) -> pathlib.Path:
     name = f"{config.data.task}-{config.model.name}-{config.data.preset}-{config.seed}"
     return pathlib.Path("runs") / name
 
 
+_BASELINES = {
+    "majority_class": "most frequent class",
+    "bag_of_tokens": "bag of tokens",
+    "mean_target": "mean of the targets",
+}
+
+
 def _show(result: dict, folder: pathlib.Path) -> None:
     print(f"weights, metrics and scores: {folder}", file=sys.stderr)
-    console = Stdout()
+    console, metric = Stdout(), result["metric"]
     console.print(
         f"{result['task']} ({result['preset']}), {result['model']}, {result['parameters']:,} "
         f"parameters, {result['steps']} steps"
     )
-    console.print(f"test accuracy: {result['test_accuracy']:.3f}")
-    console.print(f"  most frequent class: {result['majority_class']:.3f}")
-    console.print(f"  bag of tokens: {result['bag_of_tokens']:.3f}")
+    console.print(f"test {metric.replace('_', ' ')}: {result[f'test_{metric}']:.3f}")
+    for name, title in _BASELINES.items():
+        if name in result:
+            console.print(f"  {title}: {result[name]:.3f}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Eval:
-    """Judge a run's best checkpoint on the test set, and print the scores as JSON.
+    """Evaluate a run's best checkpoint on the test set, and print the scores as JSON.
 
     Example: fractal eval runs/listops-fractal-mini-0
 
     Args:
-        run_folder: the folder of a run.
+        run_folder: folder of a run.
+        plugin: a file FILE.py or a module that registers your own models and tasks; repeatable.
     """
 
     run_folder: Annotated[pathlib.Path, tyro.conf.Positional]
+    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
 
     def run(self) -> int:
         """Print one JSON object."""
-        from ..train._loop import score
-
-        print(json.dumps(score(self.run_folder)))
+        import_plugins(self.plugin)
+        with command_hints():
+            print(json.dumps(evaluate_run(self.run_folder)))
         return 0

@@ -14,7 +14,6 @@ from ..report.paper_tables import Conditions, condition_numbers, condition_table
 from ..report.table import shown
 from ..report.verification import verify
 from .console import Stdout
-from .paths import given_path
 
 _STYLE = {"confirmed": "green", "refuted": "red", "holds": "bold green", "fails": "bold red"}
 
@@ -30,14 +29,13 @@ class Verify:
         json: print one JSON object instead of tables.
     """
 
-    figures: str | None = None
+    figures: pathlib.Path | None = None
     json: bool = False
 
     def run(self) -> int:
         """Exit code 0 if all properties of this library hold, 1 otherwise."""
-        folder = None if self.figures is None else given_path("figures", self.figures)
         claims, table = verify(), condition_numbers()
-        drawn = [] if folder is None else _draw(folder)
+        drawn = [] if self.figures is None else _draw(self.figures)
         holds = all(claim.verdict != "fails" for claim in claims)
         if self.json:
             found = {

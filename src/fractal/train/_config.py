@@ -1,150 +1,200 @@
-"""What a run is: one tree of settings, on the command line and as JSON in the run's folder."""
+"""The settings of a run, validated alike in Python, in JSON and on the command line.
+
+A wrong value raises `UserError` with the path of the setting, such as `model.width`.
+"""
 
 import dataclasses
+import difflib
 import json
+import os
 import pathlib
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
-import tyro
+import pydantic
+from pydantic import BeforeValidator, Field
+from pydantic.dataclasses import dataclass
 
-from .._checks import check_name
 from .._errors import UserError
-from ..nn._block import GATES
-from ..nn._model import DTYPES, POOLINGS
-from ..nn._norms import NORMS
-from ..tasks._request import Preset, Validation
+from ..tasks import Preset, Validation
 
-Option = bool | int | float | str
+Gate = Literal["silu", "half_glu1", "half_glu2", "full_glu"]
+Norm = Literal["layer", "batch"]
+Pooling = Literal["mean", "last"]
+DType = Literal["float32", "bfloat16", "float64"]
+Groups = Literal["standard", "B-decays", "B-fast", "all-slow"]
 
-GROUPINGS = ("standard", "B-decays", "B-fast", "all-slow")
+Option = bool | int | float | str | list[bool | int | float | str]
+"""A value in `ModelConfig.options`."""
+
+_LARGEST_FILE = 1_000_000  # bytes of a settings file
+_SHOWN = 60  # characters of a wrong value
+_STRICT = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
-@dataclasses.dataclass(frozen=True)
-class Data:
-    """
+def _as_text(path: object) -> object:
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
+
+
+Name = Annotated[str, Field(min_length=1)]
+Folder = Annotated[str, BeforeValidator(_as_text), Field(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Rate = Annotated[float, Field(gt=0)]
+Fraction = Annotated[float, Field(ge=0, lt=1)]
+
+C = TypeVar("C")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+def _validated(section: str) -> Callable[[type[C]], type[C]]:
+    """A frozen, strictly validated dataclass whose errors name `section` and the setting."""
+
+    def decorate(cls: type[C]) -> type[C]:
+        made: Any = dataclass(frozen=True, config=_STRICT)(cls)
+        construct = made.__init__
+
+        def __init__(self, *args, **kwargs):
+            try:
+                construct(self, *args, **kwargs)
+            except pydantic.ValidationError as error:
+                raise _user_error(error, made, section) from None
+
+        __init__.__signature__ = made.__signature__
+        made.__init__ = __init__
+        return made
+
+    return decorate
+
+
+@_validated("data")
+class DataConfig:
+    """The data of a run.
+
     Args:
         task: name of the task.
-        preset: its size, mini or paper.
-        folder: where its data is, unless generated or fetched.
-        validation: held-out, or test for the way of published results on IMDB.
-        batch: examples of a step, over all devices.
-        buckets: number of padded lengths; 1 pads everything to the task's length.
+        preset: size of the task, mini or paper.
+        folder: folder of the task's data, unless it is generated or fetched.
+        validation: held-out, or test to select the checkpoint on the test set.
+        batch: examples per step, over all devices.
+        buckets: number of padded lengths; 1 pads every sequence to the task's length.
     """
 
-    task: str
+    task: Name
+    _: dataclasses.KW_ONLY
     preset: Preset = "mini"
-    folder: str | None = None
+    folder: Folder | None = None
     validation: Validation = "held-out"
-    batch: int = 50
-    buckets: int = 1
+    batch: Count = 50
+    buckets: Annotated[int, Field(ge=1, le=16)] = 1
 
 
-@dataclasses.dataclass(frozen=True)
-class Model:
-    """
+@_validated("model")
+class ModelConfig:
+    """The model of a run.
+
     Args:
-        name: of the model.
-        width: channels.
-        depth: blocks.
-        gate: of the blocks; the model's own when None.
-        norm: layer or batch; the model's own when None.
-        dropout: probability with which a channel is left out.
+        name: name of the model.
+        width: number of channels.
+        depth: number of blocks.
+        gate: gate of the blocks; by default the model's own.
+        norm: layer or batch; by default the model's own.
+        dropout: probability of dropping a channel.
         pooling: mean or last.
-        bidirectional: whether the model sees the whole sequence at every step.
-        dtype: of activations.
-        options: what else the model takes, by name.
+        bidirectional: whether every step sees the whole sequence.
+        dtype: precision of activations.
+        options: further arguments of the model, by name.
     """
 
-    name: str = "fractal"
-    width: int = 128
-    depth: int = 4
-    gate: str | None = None
-    norm: str | None = None
-    dropout: float = 0.0
-    pooling: str = "mean"
+    name: Name = "fractal"
+    _: dataclasses.KW_ONLY
+    width: Count = 128
+    depth: Annotated[int, Field(ge=1, le=10**6)] = 4
+    gate: Gate | None = None
+    norm: Norm | None = None
+    dropout: Fraction = 0.0
+    pooling: Pooling = "mean"
     bidirectional: bool = True
-    dtype: str = "float32"
-    options: tyro.conf.Suppress[Mapping[str, Option]] = dataclasses.field(default_factory=dict)
-
-    def __post_init__(self):
-        _check("model.gate", self.gate, (None, *GATES))
-        _check("model.norm", self.norm, (None, *NORMS))
-        _check("model.pooling", self.pooling, [one for one in POOLINGS if one != "none"])
-        _check("model.dtype", self.dtype, DTYPES)
-        _require("model.dropout must lie in [0, 1)", 0 <= self.dropout < 1)
-        _require("model.width and model.depth must be positive", min(self.width, self.depth) > 0)
+    dtype: DType = "float32"
+    options: dict[Name, Option] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True)
-class Optimizer:
-    """
+@_validated("optimizer")
+class OptimizerConfig:
+    """AdamW with one group of parameters for the states of a recurrence.
+
     Args:
-        lr: highest learning rate.
-        ssm_lr: the same for what governs the states, which has no weight decay.
-        weight_decay: of everything else.
-        groups: standard: eigenvalues, time steps and B are of the states; B-decays: B has its
-            learning rate and weight decay; B-fast: B is like everything else; all-slow: C and D
-            are of the states too.
-        dt_global: whether time steps are like everything else.
-        warmup: steps until the learning rate is reached; it then falls as a cosine, to 0.
-        clip: greatest norm of the gradient; 0: no limit.
-        ema: the weights that are judged average over 1/(1 − ema) steps; 0: the last ones.
+        lr: peak learning rate.
+        ssm_lr: peak learning rate of the parameters of the states, which have no weight decay.
+        weight_decay: weight decay of all other parameters.
+        groups: standard: eigenvalues, step sizes and B belong to the states; B-decays: B has their
+            learning rate, with weight decay; B-fast: B is an ordinary weight; all-slow: C and D
+            belong to the states too.
+        dt_global: whether step sizes are ordinary weights.
+        warmup: steps of linear warmup, before a cosine decay to 0.
+        clip: largest norm of the gradient; 0 for no limit.
+        ema: decay of the average of weights that is evaluated; 0 for the last weights.
     """
 
-    lr: float = 3e-3
-    ssm_lr: float = 1e-3
-    weight_decay: float = 0.05
-    groups: Literal["standard", "B-decays", "B-fast", "all-slow"] = "standard"
+    lr: Rate = 3e-3
+    _: dataclasses.KW_ONLY
+    ssm_lr: Rate = 1e-3
+    weight_decay: Annotated[float, Field(ge=0)] = 0.05
+    groups: Groups = "standard"
     dt_global: bool = False
-    warmup: int = 100
-    clip: float = 0.0
-    ema: float = 0.0
-
-    def __post_init__(self):
-        _check("optimizer.groups", self.groups, GROUPINGS)
-        _require("optimizer.lr and ssm_lr must be positive", min(self.lr, self.ssm_lr) > 0)
-        _require("optimizer.ema must lie in [0, 1)", 0 <= self.ema < 1)
-        least = min(self.weight_decay, self.warmup, self.clip)
-        _require("optimizer.weight_decay, warmup and clip must not be negative", least >= 0)
+    warmup: Annotated[int, Field(ge=0, le=10**9)] = 100
+    clip: Annotated[float, Field(ge=0)] = 0.0
+    ema: Fraction = 0.0
 
 
-@dataclasses.dataclass(frozen=True)
+@_validated("")
 class Config:
-    """
+    """Everything that determines the result of a run.
+
     Args:
-        steps: of training.
-        seed: decides weights, order of the data and dropout.
+        data: the data.
+        model: the model.
+        optimizer: the optimizer.
+        steps: training steps.
+        seed: seed of the weights, the order of the data and dropout.
         evaluate_every: steps between evaluations on the validation set.
         checkpoint_every: steps between checkpoints.
         log_every: steps between lines of metrics.
-        keep: last checkpoints to keep, besides the best.
+        keep: number of last checkpoints to keep, besides the best one.
     """
 
-    data: Data
-    model: Model = dataclasses.field(default_factory=Model)
-    optimizer: Optimizer = dataclasses.field(default_factory=Optimizer)
-    steps: int = 1000
-    seed: int = 0
-    evaluate_every: int = 250
-    checkpoint_every: int = 250
-    log_every: int = 10
-    keep: int = 2
+    data: DataConfig
+    _: dataclasses.KW_ONLY
+    model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
+    optimizer: OptimizerConfig = dataclasses.field(default_factory=OptimizerConfig)
+    steps: Count = 1000
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    evaluate_every: Count = 250
+    checkpoint_every: Count = 250
+    log_every: Count = 10
+    keep: Annotated[int, Field(ge=1, le=1000)] = 2
 
     def __post_init__(self):
-        for name in ("steps", "evaluate_every", "checkpoint_every", "log_every", "keep"):
-            _require(f"{name} must be positive", getattr(self, name) > 0)
-        _require("seed must not be negative", self.seed >= 0)
-        _require("optimizer.warmup must be less than steps", self.optimizer.warmup < self.steps)
+        if self.optimizer.warmup >= self.steps:
+            raise UserError(
+                f"must be less than steps = {self.steps}, got {self.optimizer.warmup}",
+                argument="optimizer.warmup",
+            )
 
     def to_json(self) -> str:
-        """As text; `from_json` gives it back."""
+        """The settings as JSON; `read_config` reads them back."""
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
 
 
-def shortened(config: Config, steps: int) -> Config:
+_CONFIG = pydantic.TypeAdapter(Config)
+
+
+def with_steps(config: Config, steps: int) -> Config:
     """The same run in another number of steps, with all intervals in proportion."""
-    _require("steps must be positive", steps > 0)
+    check_type("config", config, Config)
+    # Validated alone first: the warmup below is derived from it.
+    steps = dataclasses.replace(
+        config, steps=steps, optimizer=dataclasses.replace(config.optimizer, warmup=0)
+    ).steps
 
     def scaled(count: int) -> int:
         return max(1, round(count * steps / config.steps))
@@ -160,34 +210,80 @@ def shortened(config: Config, steps: int) -> Config:
     )
 
 
-def from_json(path: pathlib.Path) -> Config:
-    """The settings that a file holds."""
+def read_config(path: str | os.PathLike) -> Config:
+    """The settings in a JSON file, such as a run's config.json."""
+    path = check_path("path", path)
     try:
-        tree = json.loads(path.read_bytes())
+        size = path.stat().st_size
+        text = path.read_bytes() if size <= _LARGEST_FILE else b""
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError:
-        raise UserError(f"{path} is no JSON") from None
+    if size > _LARGEST_FILE:
+        raise UserError(f"{path} is too large for settings: {size:,} bytes")
+    if text.startswith(b"\xef\xbb\xbf"):
+        raise UserError(f"{path} begins with a byte order mark: save it as plain UTF-8")
     try:
-        parts = {"data": Data, "model": Model, "optimizer": Optimizer}
-        made = {name: _made(kind, tree.pop(name, {})) for name, kind in parts.items()}
-        return _made(Config, {**tree, **made})
-    except (TypeError, AttributeError) as error:
-        raise UserError(f"{path} holds no settings of ours: {error}") from None
+        return _CONFIG.validate_json(text)
+    except pydantic.ValidationError as error:
+        found = _user_error(error, Config, "")
+    message = found.message if found.argument is None else str(found)
+    raise UserError(f"{path}: {message}")
 
 
-def _made(kind: Any, values: dict) -> Any:
-    for name in values:
-        check_name("setting", name, [field.name for field in dataclasses.fields(kind)])
-    return kind(**values)
+def check_type(name: str, value: object, kind: type) -> None:
+    """Refuse an argument of another type."""
+    if not isinstance(value, kind):
+        shown = f"{value!r:.{_SHOWN}}"
+        raise UserError(f"must be a {kind.__name__}, got {shown}", argument=name)
 
 
-def _check(name: str, value: object, choices: Iterable[object]) -> None:
-    if value not in choices:
-        named = ", ".join(str(choice) for choice in choices)
-        raise UserError(f"{name} must be one of {named}, got {value!r}")
+def check_whole(name: str, value: object, smallest: int, largest: int | None = None) -> int:
+    """A whole number in a range."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < smallest:
+        message = f"must be a whole number of at least {smallest}, got {value!r:.{_SHOWN}}"
+        raise UserError(message, argument=name)
+    if largest is not None and value > largest:
+        raise UserError(f"must be at most {largest}, got {value}", argument=name)
+    return value
 
 
-def _require(what: str, holds: bool) -> None:
-    if not holds:
-        raise UserError(what)
+def check_path(name: str, path: object) -> pathlib.Path:
+    """A path that is not empty."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise UserError(f"must be a path, got {path!r:.{_SHOWN}}", argument=name)
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise UserError(f"must name a file or folder, got {path!r}", argument=name)
+    return pathlib.Path(path)
+
+
+def _user_error(error: pydantic.ValidationError, kind: Any, section: str) -> UserError:
+    """The first of pydantic's errors in one line, with the path of the setting."""
+    first = error.errors(include_url=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, UserError):
+        return cause
+    # A positional argument is located by its index.
+    names = [field.name for field in dataclasses.fields(kind)]
+    place = [names[x] if isinstance(x, int) and x < len(names) else str(x) for x in first["loc"]]
+    path = ".".join([section, *place] if section else place)
+    if first["type"] == "json_invalid":
+        return UserError(f"is not JSON: {cause}")
+    if first["type"] == "unexpected_keyword_argument":
+        known = _fields(kind, place[:-1])
+        near = difflib.get_close_matches(place[-1], known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+        return UserError(f"there is no such setting: {hint}", argument=path)
+    if first["type"] in ("missing", "missing_argument"):
+        return UserError("is required", argument=path)
+    if "options" in place[:-1]:
+        path = ".".join([section, *place[: place.index("options") + 2]]).removeprefix(".")
+        first["msg"] = "must be a number, a string, true, false or a list of these"
+    message = first["msg"].removeprefix("Input ").removeprefix("String ")
+    shown = f"{first['input']!r:.{_SHOWN}}"
+    return UserError(f"{message}, got {shown}", argument=path or None)
+
+
+def _fields(kind: Any, place: list[str]) -> list[str]:
+    for name in place:
+        kind = next((f.type for f in dataclasses.fields(kind) if f.name == name), kind)
+    return [field.name for field in dataclasses.fields(kind)]

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -18,19 +18,21 @@ _COORDINATOR, _PROCESSES, _PROCESS = (
 )
 
 
-def join_processes(coordinator: str | None, processes: int | None, process: int | None) -> bool:
-    """Make one program of the processes on several hosts, when any of these is asked for.
+def join_processes(
+    coordinator: str | None = None, processes: int | None = None, process: int | None = None
+) -> bool:
+    """Join the processes on several hosts into one program, where any of these is given.
 
-    Whether this is the first of them, the one that speaks.
+    Arguments that are not given are read from the environment (`FRACTAL_COORDINATOR`,
+    `FRACTAL_PROCESSES`, `FRACTAL_PROCESS`). The coordinator `"auto"` leaves all to JAX, which
+    supports Slurm, MPI and Kubernetes. It must be called before any computation.
 
-    What is not given is read from the environment (`FRACTAL_COORDINATOR`, `FRACTAL_PROCESSES`,
-    `FRACTAL_PROCESS`). The coordinator `"auto"` leaves all to JAX, which knows Slurm, MPI and
-    Kubernetes. It must come before anything is computed.
+    **Returns:** whether this is the first process, which writes and prints.
     """
     coordinator = coordinator or os.environ.get(_COORDINATOR)
     if coordinator is None:
         if processes is not None or process is not None:
-            raise UserError("--processes and --process need --coordinator HOST:PORT")
+            raise UserError("is needed with processes and process", argument="coordinator")
         return True
     try:
         if coordinator == "auto":
@@ -38,19 +40,22 @@ def join_processes(coordinator: str | None, processes: int | None, process: int 
         else:
             jax.distributed.initialize(
                 coordinator,
-                _number(processes, _PROCESSES, "--processes"),
-                _number(process, _PROCESS, "--process"),
+                _number("processes", processes, _PROCESSES),
+                _number("process", process, _PROCESS),
             )
+    except UserError:
+        raise
     except (RuntimeError, ValueError) as error:
         why = " ".join(str(error).split())
         raise UserError(f"cannot join the other processes at {coordinator}: {why}") from None
     return jax.process_index() == 0
 
 
-def _number(given: int | None, variable: str, option: str) -> int:
+def _number(argument: str, given: int | None, variable: str) -> int:
     text = os.environ.get(variable) if given is None else str(given)
     if text is None or not text.isdigit():
-        raise UserError(f"--coordinator needs {option} N (or {variable}) as well")
+        message = f"must be given with a coordinator (or as {variable}), got {text!r}"
+        raise UserError(message, argument=argument)
     return int(text)
 
 
@@ -61,31 +66,38 @@ class Devices:
         self._mesh = Mesh(np.array(jax.devices()), ("data",))
         self._split = NamedSharding(self._mesh, PartitionSpec("data"))
         self._copied = NamedSharding(self._mesh, PartitionSpec())
+        self.count = self._mesh.size
         self.process, self.processes = jax.process_index(), jax.process_count()
 
     def check_batch(self, size: int) -> None:
-        """Every device gets the same number of examples."""
-        if size % self._mesh.size:
+        """Refuse a batch that the devices cannot share equally."""
+        if size % self.count:
             raise UserError(
-                f"a batch of {size} cannot be shared by {self._mesh.size} devices: "
-                "choose a multiple with --data.batch"
+                f"a batch of {size} cannot be shared by {self.count} devices: choose a multiple",
+                argument="data.batch",
             )
 
     def share(self, batch: T) -> T:
-        """A batch, of which this process holds its share."""
+        """A batch on all devices, of which this process holds its share."""
         return jax.tree.map(lambda x: jax.make_array_from_process_local_data(self._split, x), batch)
 
     def copy(self, tree: T) -> T:
         """The same arrays on all devices."""
         return jax.device_put(tree, self._copied)
 
+    def gather(self, tree: object) -> Any:
+        """Arrays of all devices as NumPy arrays, on every process."""
+        if self.processes == 1:
+            return jax.tree.map(np.asarray, tree)
+        return multihost_utils.process_allgather(tree, tiled=True)
+
     def any_process(self, flag: bool) -> bool:
-        """Whether the flag is up anywhere: all processes must stop together."""
+        """Whether the flag is set in any process: all of them must stop together."""
         if self.processes == 1:
             return flag
         return bool(np.any(multihost_utils.process_allgather(np.array(flag))))
 
     def say(self, text: str) -> None:
-        """A line on stderr, once for all processes."""
+        """Print a line on stderr, from the first process only."""
         if self.process == 0:
             print(text, file=sys.stderr, flush=True)

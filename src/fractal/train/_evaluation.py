@@ -1,58 +1,121 @@
-"""Batches for all processes, and the scores of a model on a split."""
+"""Batches of a run, predictions of a model, and their scores."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Num, PRNGKeyArray
 
+from .._errors import UserError
 from ..nn import SequenceModel
 from ..tasks import Batch, Batches, Split, Task
-from ._config import Config
+from ._config import check_type, check_whole
 from ._devices import Devices
 
 
-def batches_of(
-    config: Config, task: Task, split: Split, devices: Devices, training: bool
-) -> Batches:
-    """The batches of a split, of which this process reads its share."""
-    return Batches(
-        task,
-        split,
-        config.data.batch,
-        training=training,
-        seed=config.seed,
-        buckets=config.data.buckets,
-        process=devices.process,
-        processes=devices.processes,
-    )
+def metric_of(task: Task) -> str:
+    """The name of the metric of a task, besides its loss."""
+    return "mean_squared_error" if task.kind == "regression" else "accuracy"
 
 
-def mask_of(task: Task, batch: Batch) -> Any:
-    """How much of each sequence is not padding; pictures have none."""
-    return batch.lengths if task.tokens else None
+class Predictions(NamedTuple):
+    """Outputs of a model for the examples of a split, and what they should be."""
+
+    outputs: Float[np.ndarray, "examples outputs"]
+    targets: Num[np.ndarray, "examples *outputs"]
+
+
+def outputs_of(
+    model: Any, x: Any, lengths: Any, key: PRNGKeyArray | None
+) -> tuple[Float[Array, " outputs"], Any]:
+    """Outputs for one sequence, and new running averages; `key` is None in evaluation."""
+    if isinstance(model, SequenceModel):
+        if key is None:
+            return model(x, mask=lengths), None
+        return model.training(x, mask=lengths, key=key)
+    return model(x, lengths=lengths, key=key), None
+
+
+def lengths_of(task: Task, batch: Batch) -> Any:
+    """The lengths of a batch, or None where no sequence of the task is padded."""
+    return batch.lengths if task.padded else None
 
 
 def evaluate(
-    model: SequenceModel, config: Config, task: Task, split: Split, devices: Devices
+    model: Any,
+    task: Task,
+    split: Split | str | None = None,
+    *,
+    batch: int = 50,
+    buckets: int = 1,
 ) -> dict[str, float]:
-    """Mean loss and accuracy over a split."""
-    batches = batches_of(config, task, split, devices, training=False)
-    stream, sums = batches.stream(), np.zeros(3)
+    """Mean loss and metric of a model on a split of a task.
+
+    **Arguments:**
+
+    - `model`: a model for one sequence, such as `fractal.load` returns.
+    - `task`: the task.
+    - `split`: a split of it, or `"train"`, `"validation"` or `"test"` (the default).
+    - `batch`, `buckets`: examples per batch, and number of padded lengths.
+
+    **Returns:** `loss` and `accuracy`, or `loss` and `mean_squared_error` for regression.
+    """
+    check_type("task", task, Task)
+    chosen = _split(task, split)
+    batch = min(check_whole("batch", batch, 1), len(chosen))
+    devices = Devices()
+    batch += -batch % devices.count
+    return scores(task, predict(model, task, chosen, devices, batch=batch, buckets=buckets))
+
+
+def _split(task: Task, split: Split | str | None) -> Split:
+    if isinstance(split, Split):
+        return split
+    name = "test" if split is None else split
+    if name not in task.splits._fields:
+        message = f"must be train, validation or test, got {split!r:.60}"
+        raise UserError(message, argument="split")
+    return getattr(task.splits, name)
+
+
+def predict(
+    model: Any, task: Task, split: Split, devices: Devices, *, batch: int, buckets: int = 1
+) -> Predictions:
+    """Outputs and targets of a split; in the order of the split where there is one bucket."""
+    batches = Batches(
+        task,
+        split,
+        batch,
+        training=False,
+        buckets=buckets,
+        process=devices.process,
+        processes=devices.processes,
+    )
+    stream, found = batches.stream(), []
     for _ in range(len(batches)):
-        batch = devices.share(next(stream))
-        sums += np.asarray(_sums(model, batch, mask_of(task, batch)), float)
+        shared = devices.share(next(stream))
+        outputs = _outputs(model, shared.inputs, lengths_of(task, shared))
+        outputs, targets, real = devices.gather((outputs, shared.labels, shared.real))
+        found.append((outputs[real], targets[real]))
     stream.close()
-    loss, correct, count = sums
-    return {"loss": float(loss / count), "accuracy": float(correct / count)}
+    outputs, targets = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return Predictions(outputs, targets)
 
 
-@jax.jit
-def _sums(model: SequenceModel, batch: Batch, mask: Array | None) -> Float[Array, "3"]:
-    """Summed loss, right answers and number of a batch's examples."""
-    answers = jax.vmap(model, in_axes=(0, None, 0))(batch.inputs, None, mask)
-    losses = optax.softmax_cross_entropy_with_integer_labels(answers, batch.labels)
-    correct = answers.argmax(-1) == batch.labels
-    return jnp.stack([jnp.sum(x, where=batch.real) for x in (losses, correct, batch.real)])
+@eqx.filter_jit
+def _outputs(model: Any, inputs: Any, lengths: Any) -> Float[Array, "batch outputs"]:
+    return jax.vmap(lambda x, length: outputs_of(model, x, length, None)[0])(inputs, lengths)
+
+
+def scores(task: Task, predictions: Predictions) -> dict[str, float]:
+    """Mean loss and metric."""
+    outputs, targets = predictions.outputs.astype(np.float64), predictions.targets
+    if task.kind == "regression":
+        error = float(np.mean((outputs - targets.reshape(outputs.shape)) ** 2))
+        return {"loss": error, "mean_squared_error": error}
+    shifted = outputs - outputs.max(axis=-1, keepdims=True)
+    of_target = np.take_along_axis(shifted, targets[:, None], axis=-1)[:, 0]
+    losses = np.log(np.exp(shifted).sum(axis=-1)) - of_target
+    correct = outputs.argmax(axis=-1) == targets
+    return {"loss": float(losses.mean()), "accuracy": float(correct.mean())}

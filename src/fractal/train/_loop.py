@@ -1,235 +1,248 @@
-"""Training, from top to bottom: data, model, steps, evaluation, checkpoints, the test score."""
+"""Training, from top to bottom: data, model, steps, evaluation, checkpoints, test score."""
 
 import contextlib
-import functools
 import json
 import pathlib
+import resource
 import signal
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+import sys
+import time
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool
 
 from .. import tasks
 from .._errors import UserError
-from .._files import write_whole
-from .._weights import save
-from ..nn import SequenceModel
-from ..tasks import Batch, Task
+from .._files import write_tensors, write_whole
+from .._provenance import provenance
+from .._weights import check_savable, save
+from ..tasks import Batches, Task
+from ._bounds import check_model_memory, check_run_memory
 from ._checkpoints import Checkpoints
-from ._config import Config, from_json
+from ._config import Config, check_path, check_type, read_config
 from ._devices import Devices
-from ._evaluation import batches_of, evaluate, mask_of
-from ._journal import Journal, find_loggers, open_loggers
-from ._models import build, check_names, parameters
-from ._optimizer import averaged, step, transformation
-from ._signals import Stopped, stop_signals
+from ._evaluation import Predictions, metric_of, predict, scores
+from ._metrics import MetricsLogger, find_loggers, open_loggers
+from ._models import check_model, parameter_count
+from ._signals import Interrupted, stop_signals
+from ._step import TrainState, evaluated, initial_state, make_train_step, step_number
 
 _DIVERGED = 10  # times the first loss
-_DROPOUT = 2**31 - 1
 
 
-class State(NamedTuple):
-    """All that changes in training; a checkpoint is this.
+class RunExists(UserError):
+    """A folder that holds a run already."""
 
-    The position in the data and all random numbers follow from the seed and the number of steps,
-    which is the checkpoint's name.
-    """
-
-    model: SequenceModel
-    moments: optax.OptState
-    average: SequenceModel | None
-    loss: Float[Array, ""]  # summed since the last line of metrics
-    correct: Float[Array, ""]
-    first_loss: Float[Array, ""]
-    best: Float[Array, ""]
+    def __init__(self, folder: pathlib.Path):
+        super().__init__(f"{folder} holds a run: resume it, or choose another folder")
+        self.folder = folder
 
 
 def train(
     config: Config,
-    folder: pathlib.Path,
+    folder: str | PathLike,
+    *,
     resume: bool = False,
     loggers: Sequence[str] = (),
     workers: int = 1,
-) -> dict:
-    """Train a model, in steps that can be gone on with, and give its scores.
+) -> dict[str, Any]:
+    """Train a model and return its scores.
 
     **Arguments:**
 
-    - `config`: everything that decides the result.
-    - `folder`: where settings, metrics, checkpoints, weights and scores go.
-    - `resume`: go on from the last checkpoint in `folder`.
-    - `loggers`: `"tensorboard"`, `"wandb"`, `"trackio"`.
-    - `workers`: processes for generating data.
+    - `config`: the settings.
+    - `folder`: folder of the run: config.json, metrics.jsonl, checkpoints, result.json,
+      predictions.safetensors and model.safetensors.
+    - `resume`: whether to continue from the last checkpoint in `folder`. Resuming an interrupted
+      run reproduces its losses exactly.
+    - `loggers`: further loggers: `"tensorboard"`, `"wandb"`, `"trackio"`.
+    - `workers`: number of processes that generate data.
+
+    **Returns:** the content of result.json.
     """
-    check_names(config.model)
+    check_type("config", config, Config)
+    check_type("resume", resume, bool)
+    folder = check_path("folder", folder)
+    if isinstance(loggers, str) or not isinstance(loggers, Sequence):
+        raise UserError(f"must be a list of names, got {loggers!r:.60}", argument="loggers")
+    check_model(config.model)
+    check_model_memory(config.model)
     devices = Devices()
-    task = load_task(config, workers)
-    devices.check_batch(config.data.batch)
-    batches = batches_of(config, task, task.splits.train, devices, training=True)
-    state = devices.copy(initial(config, task))
     found = find_loggers(loggers if devices.process == 0 else ())
-    _open(folder, config, resume, devices)
-    checkpoints, start = Checkpoints(folder / "checkpoints", config.keep), 0
+    _check_folder(folder, config, resume)
+    task = load_task(config, workers=workers)
+    check_run_memory(config, task)
+    devices.check_batch(config.data.batch)
+    batches = _training_batches(config, task, devices)
+    state = devices.copy(initial_state(config, task))
+    check_savable(state.model)
+    if not resume and devices.process == 0:
+        _create(folder, config)
+    checkpoints = Checkpoints(folder / "checkpoints", config.keep, writer=devices.process == 0)
+    start = 0
     if resume:
         start, state = checkpoints.last(state, devices.say)
-        devices.say(f"going on after step {start}")
+        devices.say(f"resuming after step {start}")
 
-    update = updater(config, task)
+    train_step = make_train_step(config, task)
     opened = open_loggers(found, folder, json.loads(config.to_json()))
-    journal = Journal(folder, start, config.steps, config.data.batch, devices.process == 0, opened)
-    stream = batches.stream(start)
-    with contextlib.closing(journal), contextlib.closing(stream), stop_signals() as signals:
-        for done in range(start + 1, config.steps + 1):
-            state = update(state, devices.share(next(stream)), done)
-            last, best = done == config.steps, False
-            if done % config.log_every == 0 or last:
-                _report(state, done, config, journal)
-            if done % config.evaluate_every == 0 or last:
-                scores = evaluate(_judged(state), config, task, task.splits.validation, devices)
-                journal.log(done, **{f"validation_{name}": x for name, x in scores.items()})
-                journal.show(done, validation=scores["accuracy"])
-                best = scores["accuracy"] > float(state.best)
-                if best:
-                    state = state._replace(best=devices.copy(jnp.float32(scores["accuracy"])))
-            # Processes ask each other now and then only: it takes a message.
-            together = devices.processes == 1 or done % config.log_every == 0
-            stop = together and devices.any_process(bool(signals))
-            if done % config.checkpoint_every == 0 or last or best or stop:
-                _check_finite(state, done)
-                checkpoints.save(done, state, best)
+    metrics = MetricsLogger(
+        folder, start, config.steps, config.data.batch, devices.process == 0, opened
+    )
+    stream, clock = batches.stream(start), _Clock(float(state.seconds))
+    with contextlib.closing(metrics), contextlib.closing(stream), stop_signals() as signals:
+        for step in range(start + 1, config.steps + 1):
+            batch, number = devices.share(next(stream)), devices.copy(step_number(step))
+            with jax.transfer_guard("disallow"):
+                state = train_step(state, batch, number)
+            last, best = step == config.steps, False
+            if step % config.log_every == 0 or last:
+                _log(state, step, config, task, metrics)
+            if step % config.evaluate_every == 0 or last:
+                state, best = _validate(state, step, config, task, devices, metrics)
+            # With several processes, signals are exchanged now and then only: it costs a message.
+            exchange = devices.processes == 1 or step % config.log_every == 0
+            stop = exchange and devices.any_process(bool(signals))
+            if step % config.checkpoint_every == 0 or last or best or stop:
+                _check_finite(state, step)
+                state = state._replace(seconds=devices.copy(np.float32(clock.seconds())))
+                checkpoints.save(step, state, best=best)
             if stop and not last:
-                message = f"stopped after step {done}; go on: fractal train --resume {folder}"
-                raise Stopped(message, signals[0] if signals else signal.SIGTERM)
+                raise Interrupted(step, folder, signals[0] if signals else signal.SIGTERM)
     return _finish(config, task, folder, checkpoints, state, devices)
 
 
-def score(folder: pathlib.Path) -> dict:
+def evaluate_run(folder: str | PathLike) -> dict[str, Any]:
     """The scores of a run's best checkpoint on the test set."""
-    config, devices = from_json(folder / "config.json"), Devices()
+    folder = check_path("folder", folder)
+    config, devices = read_config(folder / "config.json"), Devices()
+    if not (folder / "checkpoints").is_dir():
+        raise UserError(f"{folder} holds no checkpoints")
+    check_model(config.model)
+    check_model_memory(config.model)
     task = load_task(config)
-    state = devices.copy(initial(config, task))
-    checkpoints = Checkpoints(folder / "checkpoints", config.keep)
-    return _judge(config, task, checkpoints, state, devices)[0]
+    state = devices.copy(initial_state(config, task))
+    checkpoints = Checkpoints(folder / "checkpoints", config.keep, writer=False)
+    return _test(config, task, checkpoints, state, devices)[0]
 
 
-def load_task(config: Config, workers: int = 1) -> Task:
-    """The data that the settings name."""
+def load_task(config: Config, *, workers: int = 1) -> Task:
+    """The task of a run's settings."""
+    check_type("config", config, Config)
     data = config.data
     return tasks.load(
         data.task,
         preset=data.preset,
-        data=data.folder,
+        data=None if data.folder is None else pathlib.Path(data.folder),
         validation=data.validation,
         workers=workers,
     )
 
 
-def initial(config: Config, task: Task) -> State:
-    """Where training begins."""
-    model: Any = build(config.model, task, jax.random.key(config.seed))
-    return State(
-        model=model,
-        moments=transformation(config.optimizer, config.steps).init(model),
-        average=jax.tree.map(jnp.copy, model) if config.optimizer.ema else None,
-        loss=jnp.zeros(()),
-        correct=jnp.zeros(()),
-        first_loss=jnp.zeros(()),
-        best=jnp.float32(-1.0),
+class _Clock:
+    """Wall time of training, in all processes that worked on a run."""
+
+    def __init__(self, before: float):
+        self._before, self._start = before, time.monotonic()
+
+    def seconds(self) -> float:
+        return self._before + time.monotonic() - self._start
+
+
+def _training_batches(config: Config, task: Task, devices: Devices) -> Batches:
+    return Batches(
+        task,
+        task.splits.train,
+        config.data.batch,
+        training=True,
+        seed=config.seed,
+        buckets=config.data.buckets,
+        process=devices.process,
+        processes=devices.processes,
     )
 
 
-def updater(config: Config, task: Task) -> Callable[[State, Batch, int], State]:
-    """One step of training, compiled."""
-    optimizer = transformation(config.optimizer, config.steps)
-    root = jax.random.fold_in(jax.random.key(config.seed), _DROPOUT)  # apart from the weights'
-
-    def objective(model: SequenceModel, batch: Batch, key: Array):
-        keys = jax.random.split(key, len(batch.labels))
-        answers, statistics = jax.vmap(
-            lambda x, mask, key: model.training(x, None, mask, key=key),
-            axis_name="batch",
-            out_axes=(0, None),
-        )(batch.inputs, mask_of(task, batch), keys)
-        losses = optax.softmax_cross_entropy_with_integer_labels(answers, batch.labels)
-        return losses.mean(), (statistics, (answers.argmax(-1) == batch.labels).mean())
-
-    @functools.partial(jax.jit, donate_argnums=0)
-    def update(state: State, batch: Batch, root: Array, done: Int[Array, ""]) -> State:
-        key = jax.random.fold_in(root, done)
-        differentiate = jax.value_and_grad(objective, has_aux=True)
-        (loss, (statistics, correct)), gradient = differentiate(state.model, batch, key)
-        model, moments = step(optimizer, gradient, state.moments, state.model)
-        model, average = model.with_statistics(statistics), state.average
-        if average is not None:
-            average = averaged(average, model, config.optimizer.ema)
-        fresh = (done - 1) % config.log_every == 0
-        return State(
-            model,
-            moments,
-            average,
-            loss=loss + jnp.where(fresh, 0, state.loss),
-            correct=correct + jnp.where(fresh, 0, state.correct),
-            first_loss=jnp.where(done == 1, loss, state.first_loss),
-            best=state.best,
-        )
-
-    # The seed comes in as an argument, so that all seeds are the same to a compilation cache.
-    return lambda state, batch, done: update(state, batch, root, jnp.int32(done))
-
-
-def _report(state: State, done: int, config: Config, journal: Journal) -> None:
-    """Write the means since the last line, and stop when training has gone wrong."""
-    count = (done - 1) % config.log_every + 1
-    loss, accuracy = float(state.loss) / count, float(state.correct) / count
+def _log(state: TrainState, step: int, config: Config, task: Task, metrics: MetricsLogger) -> None:
+    """Write means since the last line, and stop if training has diverged."""
+    count = (step - 1) % config.log_every + 1
+    loss, metric = float(state.loss) / count, float(state.metric) / count
     if not np.isfinite(loss) or loss > _DIVERGED * float(state.first_loss):
-        raise _diverged(f"the loss is {loss:.3g}", done)
-    journal.log(done, loss=loss, accuracy=accuracy)
-    journal.show(done, loss=loss, accuracy=accuracy)
+        raise _diverged(f"the loss is {loss:.3g}", step)
+    found = {"loss": loss, metric_of(task): metric}
+    metrics.log(step, **found)
+    metrics.show(step, **found)
 
 
-def _check_finite(state: State, done: int) -> None:
-    """What is not finite must not become the last checkpoint."""
+def _validate(
+    state: TrainState,
+    step: int,
+    config: Config,
+    task: Task,
+    devices: Devices,
+    metrics: MetricsLogger,
+) -> tuple[TrainState, bool]:
+    """Write the scores on the validation set; whether they are the best so far."""
+    data, metric = config.data, metric_of(task)
+    found = scores(
+        task,
+        predict(
+            evaluated(state),
+            task,
+            task.splits.validation,
+            devices,
+            batch=data.batch,
+            buckets=data.buckets,
+        ),
+    )
+    metrics.log(step, **{f"validation_{name}": value for name, value in found.items()})
+    metrics.show(step, validation=found[metric])
+    score = -found["loss"] if task.kind == "regression" else found["accuracy"]
+    if not score > float(state.best):
+        return state, False
+    return state._replace(best=devices.copy(np.float32(score))), True
+
+
+def _check_finite(state: TrainState, step: int) -> None:
+    """Weights that are not finite must not become the last checkpoint."""
     if not _finite(state.model):
-        raise _diverged("weights are no longer finite", done)
+        raise _diverged("weights are not finite", step)
 
 
 @jax.jit
-def _finite(model: SequenceModel) -> Bool[Array, ""]:
+def _finite(model: Any) -> Bool[Array, ""]:
     return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(model)]).all()
 
 
-def _diverged(what: str, done: int) -> UserError:
+def _diverged(what: str, step: int) -> UserError:
     return UserError(
-        f"training went wrong by step {done}: {what}. The last good checkpoint is kept; lower "
-        "--optimizer.lr and --optimizer.ssm-lr, or set --optimizer.clip 1"
+        f"training diverged by step {step}: {what}. The last finite checkpoint is kept; lower "
+        "optimizer.lr and optimizer.ssm_lr, or set optimizer.clip to 1"
     )
 
 
-def _judged(state: State) -> SequenceModel:
-    return state.model if state.average is None else state.average
-
-
-def _open(folder: pathlib.Path, config: Config, resume: bool, devices: Devices) -> None:
-    """Begin the run's folder, or check that it is this run's."""
+def _check_folder(folder: pathlib.Path, config: Config, resume: bool) -> None:
+    """Refuse the folder of another run, before any data is read."""
     path = folder / "config.json"
     if resume:
-        if from_json(path) != config:
-            raise UserError(f"{folder} is the folder of another run: its settings are different")
-        return
-    if devices.process != 0:
-        return
-    if path.exists():
-        raise UserError(f"{folder} holds a run: go on with --resume {folder}, or choose --out")
+        if read_config(path) != config:
+            raise UserError(f"{folder} holds a run with other settings", argument="config")
+    elif path.exists():
+        raise RunExists(folder)
+    elif folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file, not a folder", argument="folder")
+
+
+def _create(folder: pathlib.Path, config: Config) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, config.to_json().encode())
+        write_whole(folder / "config.json", config.to_json().encode())
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from None
+        raise UserError(f"cannot write in {folder}: {error.strerror}", argument="folder") from None
 
 
 def _finish(
@@ -237,36 +250,60 @@ def _finish(
     task: Task,
     folder: pathlib.Path,
     checkpoints: Checkpoints,
-    state: State,
+    state: TrainState,
     devices: Devices,
-) -> dict:
-    """Judge the best checkpoint, and keep its weights and scores."""
-    result, model = _judge(config, task, checkpoints, state, devices)
+) -> dict[str, Any]:
+    """Evaluate the best checkpoint; write scores, weights and predictions, in this order."""
+    seconds = float(state.seconds)
+    result, model, predictions = _test(config, task, checkpoints, state, devices)
+    result |= {
+        "seconds": seconds,
+        "examples_per_second": config.steps * config.data.batch / seconds if seconds else None,
+        "peak_memory_bytes": _peak_memory(),
+        "provenance": provenance(),
+    }
     if devices.process == 0:
-        save(folder / "model.safetensors", jax.tree.map(np.asarray, model))
         write_whole(folder / "result.json", json.dumps(result, indent=2).encode())
+        save(folder / "model.safetensors", jax.tree.map(np.asarray, model))
+        tensors = {"logits": predictions.outputs, "targets": predictions.targets}
+        write_tensors(
+            folder / "predictions.safetensors", tensors, {"format": "fractal.predictions 1"}
+        )
     return result
 
 
-def _judge(
-    config: Config, task: Task, checkpoints: Checkpoints, state: State, devices: Devices
-) -> tuple[dict, SequenceModel]:
-    """The scores of the best checkpoint on the test set, and the model in it."""
+def _peak_memory() -> int:
+    """Bytes at most in use so far, on the device or in this process."""
+    stats = jax.local_devices()[0].memory_stats()
+    if stats and "peak_bytes_in_use" in stats:
+        return int(stats["peak_bytes_in_use"])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def _test(
+    config: Config, task: Task, checkpoints: Checkpoints, state: TrainState, devices: Devices
+) -> tuple[dict[str, Any], Any, Predictions]:
+    """Scores, model and predictions of the best checkpoint on the test set."""
     best_step, best = checkpoints.best(state, devices.say)
     if best_step == 0:
         raise UserError(f"{checkpoints.folder} holds no checkpoint")
-    model = _judged(best)
-    scores = evaluate(model, config, task, task.splits.test, devices)
+    model, metric = evaluated(best), metric_of(task)
+    predictions = predict(model, task, task.splits.test, devices, batch=config.data.batch)
+    found = scores(task, predictions)
+    score = float(best.best)
     result = {
         "task": config.data.task,
         "preset": config.data.preset,
+        "kind": task.kind,
+        "metric": metric,
         "model": config.model.name,
-        "parameters": parameters(model),
+        "parameters": parameter_count(model),
         "steps": config.steps,
         "seed": config.seed,
         "best_step": best_step,
-        "validation_accuracy": float(best.best),
-        "test_loss": scores["loss"],
-        "test_accuracy": scores["accuracy"],
+        f"validation_{metric}": -score if task.kind == "regression" else score,
+        "test_loss": found["loss"],
+        f"test_{metric}": found[metric],
     }
-    return result, model
+    return result, model, predictions

@@ -1,125 +1,267 @@
-"""The models by name, each a `SequenceModel` with its own mixer or block."""
+"""Models by name: registration, construction and parameter counts."""
 
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray, PyTree
 
-from .. import baselines
 from .._checks import check_name
 from .._errors import UserError
-from ..nn import FractalSSM, SequenceModel
+from .._weights import register_classes
+from ..nn import SequenceModel, roles
 from ..tasks import Task
-from ._config import Model
-from ._optimizer import FROZEN
+from ._config import Gate, ModelConfig, check_type, check_whole
+
+Kind = Literal["mixer", "block", "model"]
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+# Arguments that the settings give to every factory; all others are options.
+_GIVEN = ("self", "task", "width", "depth", "bidirectional", "dropout", "key")
+_POSITIONS = ("none", "sinusoid", "learned")
 
 
-class Kind(NamedTuple):
-    """A model: its mixer, the option that sets its size in steps of `grain`, its blocks' gate.
+@dataclasses.dataclass(frozen=True)
+class ModelSpec:
+    """A registered model; the fields are the arguments of `register_model`."""
 
-    `length` names the option that the length of the sequences goes to. A model with `mlp` is a
-    Transformer, which has blocks of its own.
-    """
-
-    mixer: Callable[..., Any]
-    size: str
-    grain: int
-    gate: str = "silu"
+    factory: Callable[..., Any]
+    kind: Kind = "mixer"
+    size: str | None = None
+    grain: int = 1
+    gate: Gate = "silu"
     length: str | None = None
-    mlp: bool = False
+    positions: str = "none"
+    final_norm: bool = False
+    recipe: str | None = None
+    max_lr: float | None = None
+    setup_bytes: Callable[[int], float] | None = None
+
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """Arguments of the factory."""
+        return dict(inspect.signature(self.factory).parameters)
+
+    def accepts(self, name: str) -> bool:
+        """Whether the factory has an argument of this name."""
+        return name in self.parameters()
+
+    def options(self) -> list[str] | None:
+        """Names that `ModelConfig.options` may have; None where the factory takes any."""
+        found = self.parameters()
+        if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found.values()):
+            return None
+        own = [name for name in found if name not in _GIVEN]
+        return own if self.positions == "none" else [*own, "positions"]
 
 
-KINDS = {
-    "fractal": Kind(FractalSSM, size="order", grain=2, length="length"),
-    "s5": Kind(baselines.S5, size="order", grain=16, gate="half_glu2"),
-    "s4": Kind(baselines.S4, size="order", grain=2, gate="full_glu", length="length"),
-    "s4d": Kind(baselines.S4D, size="order", grain=2, gate="full_glu"),
-    "dss": Kind(baselines.DSS, size="order", grain=1, gate="full_glu"),
-    "lmu": Kind(baselines.LMU, size="order", grain=1, length="window"),
-    "transformer": Kind(baselines.Attention, size="mlp", grain=4, mlp=True),
-    "performer": Kind(baselines.Performer, size="mlp", grain=4, mlp=True),
-}
-"""All models by name; more can be added."""
-_NOT_OPTIONS = ("self", "width", "key", "bidirectional", "causal")
+_MODELS: dict[str, ModelSpec] = {}
 
 
-def check_names(model: Model) -> None:
-    """Refuse a model or an option that there is not, before any data is read."""
-    check_name("model", model.name, KINDS)
-    kind = KINDS[model.name]
-    known = [name for name in inspect.signature(kind.mixer).parameters if name not in _NOT_OPTIONS]
-    for name in model.options:
-        check_name(f"option of {model.name}", name, known + ["mlp", "positions"] * kind.mlp)
+def register_model(
+    name: str,
+    factory: Callable[..., Any],
+    *,
+    kind: Kind = "mixer",
+    size: str | None = None,
+    grain: int = 1,
+    gate: Gate = "silu",
+    length: str | None = None,
+    positions: str = "none",
+    final_norm: bool = False,
+    recipe: str | None = None,
+    max_lr: float | None = None,
+    setup_bytes: Callable[[int], float] | None = None,
+    classes: Sequence[type] = (),
+) -> None:
+    """Make a model known by name to training, evaluation, comparison, `save` and `load`.
+
+    **Arguments:**
+
+    - `name`: letters, digits and underscores; used in settings and as the prefix of the classes in
+      saved files.
+    - `factory`: makes one module. What it is called with depends on `kind`. Its other arguments are
+      set by `ModelConfig.options`; `bidirectional` and `dropout` are passed where it has them.
+    - `kind`: `"mixer"`: `factory(width, *, key, …)` makes the mixer of a `fractal.nn.Block`;
+      `"block"`: `factory(width, *, key, …)` makes a whole block; `"model"`:
+      `factory(task, *, width, depth, key, …)` makes the whole model, which is called as
+      `model(x, lengths=lengths, key=key)` for one sequence, with `key=None` in evaluation.
+    - `size`: the option that sets the number of parameters at a given width; `compare` matches
+      models by it.
+    - `grain`: `size` is a multiple of this.
+    - `gate`: default gate of the blocks around a mixer.
+    - `length`: the option that receives the length of the task's sequences.
+    - `positions`, `final_norm`: arguments of `SequenceModel`; where `positions` is not `"none"` the
+      option `positions` changes it.
+    - `recipe`: name of the model whose published settings are used; by default `name`.
+    - `max_lr`: highest learning rate in presets made for other models.
+    - `setup_bytes`: memory that the factory needs for a given `size`, besides its parameters.
+    - `classes`: all classes of the user's that the model consists of, in addition to `factory`.
+    """
+    check_new_name("name", name, _MODELS)
+    if not callable(factory):
+        raise UserError(f"must be callable, got {factory!r:.60}", argument="factory")
+    _check_choice("kind", kind, get_args(Kind))
+    _check_choice("gate", gate, get_args(Gate))
+    _check_choice("positions", positions, _POSITIONS)
+    spec = ModelSpec(
+        factory, kind, size, grain, gate, length, positions, final_norm, recipe, max_lr, setup_bytes
+    )
+    _check_arguments(name, spec)
+    register_classes(name, _own_classes(factory, classes))
+    _MODELS[name] = spec
 
 
-def build(model: Model, task: Task, key: PRNGKeyArray) -> SequenceModel:
-    """The model for a task."""
-    check_names(model)
-    kind, options = KINDS[model.name], dict(model.options)
-    common = {
-        "inputs": task.inputs,
-        "outputs": task.outputs,
-        "width": model.width,
-        "depth": model.depth,
-        "task": task.kind,
-        "tokens": task.tokens,
-        "pooling": model.pooling,
-        "dtype": model.dtype,
-        "key": key,
-    }
+def _own_classes(factory: object, classes: Sequence[type]) -> list[type]:
+    """The user's classes; those of this library are known to `save` and `load` by themselves."""
+    made = [factory] if isinstance(factory, type) and issubclass(factory, eqx.Module) else []
+    found = dict.fromkeys([*made, *classes])
+    return [cls for cls in found if not cls.__module__.startswith("fractal.")]
+
+
+def _check_arguments(name: str, spec: ModelSpec) -> None:
     try:
-        if kind.mlp:
-            return SequenceModel(**common, **_transformer(model, kind, options, task))
-        if kind.length is not None:
-            options.setdefault(kind.length, task.length)
-        return SequenceModel(
-            **common,
-            gate=model.gate or kind.gate,
-            norm=model.norm or "layer",
-            dropout=model.dropout,
-            mixer=functools.partial(kind.mixer, bidirectional=model.bidirectional, **options),
+        found = spec.parameters()
+    except (TypeError, ValueError):
+        raise UserError(f"{name}: the factory has no signature", argument="factory") from None
+    open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found.values())
+    needed = ["task", "width", "depth"] if spec.kind == "model" else ["width"]
+    for argument in [*needed, "key"]:
+        if argument not in found and not open_ended:
+            raise UserError(f"{name}: a {spec.kind} needs the argument {argument!r}",
+                            argument="factory")  # fmt: skip
+    for role in ("size", "length"):
+        option = getattr(spec, role)
+        if option is not None and option not in found and not open_ended:
+            raise UserError(f"the factory of {name} has no argument {option!r}", argument=role)
+    check_whole("grain", spec.grain, 1)
+
+
+def check_new_name(argument: str, name: object, known: Any) -> None:
+    """A name that can be used in settings and files, and is not taken."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise UserError(
+            f"must be a letter followed by letters, digits or underscores, got {name!r:.60}",
+            argument=argument,
         )
-    except ValueError as error:
-        raise UserError(f"model {model.name}: {error}") from None
+    if name in known:
+        raise UserError(f"{name!r} is registered already: choose another name", argument=argument)
 
 
-def _transformer(model: Model, kind: Kind, options: dict[str, Any], task: Task) -> dict:
+def _check_choice(argument: str, value: object, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        message = f"must be one of {', '.join(allowed)}, got {value!r:.60}"
+        raise UserError(message, argument=argument)
+
+
+def model_names() -> tuple[str, ...]:
+    """The names of all registered models."""
+    return tuple(_MODELS)
+
+
+def spec_of(name: str) -> ModelSpec:
+    """The registered model."""
+    try:
+        check_name("model", name, _MODELS)
+    except UserError as error:
+        raise UserError(error.message, argument="model.name") from None
+    return _MODELS[name]
+
+
+def check_model(model: ModelConfig) -> None:
+    """Refuse a model or an option that does not exist."""
+    check_type("model", model, ModelConfig)
+    spec = spec_of(model.name)
+    known = spec.options()
+    for name in model.options:
+        if known is not None and name not in known:
+            try:
+                check_name(f"option of {model.name}", name, known)
+            except UserError as error:
+                raise UserError(error.message, argument=f"model.options.{name}") from None
+    if spec.kind == "mixer":
+        return
     for name in ("gate", "norm"):
         if getattr(model, name) is not None:
-            raise UserError(f"model {model.name} has no choice of {name}: leave model.{name} out")
-    mlp, positions = options.pop("mlp", None), options.pop("positions", "sinusoid")
-    attention = functools.partial(kind.mixer, causal=not model.bidirectional, **options)
-    block = functools.partial(
-        baselines.TransformerBlock, attention=attention, mlp=mlp, dropout=model.dropout
-    )
-    length = task.length if positions == "learned" else None
-    return {"block": block, "positions": positions, "length": length, "final_norm": True}
+            message = f"the model {model.name} has no choice of {name}: leave it out"
+            raise UserError(message, argument=f"model.{name}")
 
 
-def parameters(model: SequenceModel) -> int:
-    """How many numbers are trained: running averages and random features are not."""
-    leaves = jax.tree_util.tree_leaves_with_path(model)
-    return sum(leaf.size for path, leaf in leaves if not FROZEN.search(jax.tree_util.keystr(path)))
+def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
+    """The model for a task, with new weights."""
+    check_model(model)
+    spec, options = _MODELS[model.name], dict(model.options)
+    if spec.length is not None:
+        options.setdefault(spec.length, task.length)
+    positions: Any = spec.positions
+    if positions != "none":
+        positions = options.pop("positions", positions)
+    for name in ("bidirectional", "dropout"):
+        if spec.accepts(name):
+            options.setdefault(name, getattr(model, name))
+    try:
+        if spec.kind == "model":
+            return spec.factory(task, width=model.width, depth=model.depth, key=key, **options)
+        made = functools.partial(spec.factory, **options)
+        if spec.kind == "block":
+            parts: dict[str, Any] = {"block": made}
+        else:
+            gate, norm = model.gate or spec.gate, model.norm or "layer"
+            parts = {"mixer": made, "gate": gate, "norm": norm, "dropout": model.dropout}
+        return SequenceModel(
+            task.inputs,
+            task.outputs,
+            width=model.width,
+            depth=model.depth,
+            task=task.kind,
+            tokens=task.tokens,
+            pooling=model.pooling,
+            dtype=model.dtype,
+            positions=positions,
+            length=task.length if positions == "learned" else None,
+            final_norm=spec.final_norm,
+            **parts,
+            key=key,
+        )
+    except UserError:
+        raise
+    except (TypeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise UserError(f"model {model.name}: {why}") from None
 
 
-def size_of(model: Model, task: Task) -> int:
-    """The number of parameters of a model that is not made."""
-    return parameters(eqx.filter_eval_shape(lambda: build(model, task, jax.random.key(0))))
+def parameter_count(model: PyTree) -> int:
+    """The number of trained parameters; buffers such as running averages are not counted."""
+    leaves, kinds = jax.tree.leaves(model), jax.tree.leaves(roles(model))
+    return sum(x.size for x, role in zip(leaves, kinds, strict=True) if role != "buffer")
 
 
-def matched(model: Model, task: Task, target: int) -> Model:
-    """The model with the size that brings its number of parameters nearest to `target`."""
-    kind = KINDS[model.name]
+def config_parameter_count(model: ModelConfig, task: Task) -> int:
+    """The parameter count of a model, without allocating it."""
+    check_type("task", task, Task)
+    return parameter_count(eqx.filter_eval_shape(lambda: build(model, task, jax.random.key(0))))
 
-    def sized(grains: int) -> Model:
-        options = {**model.options, kind.size: grains * kind.grain}
+
+def match_parameters(model: ModelConfig, task: Task, target: int) -> ModelConfig:
+    """The model with its size chosen so that its parameter count is nearest to `target`."""
+    check_model(model)
+    spec = _MODELS[model.name]
+    if spec.size is None:
+        raise UserError(
+            f"the parameter count of {model.name} cannot be matched: pass size= to register_model",
+            argument="model.name",
+        )
+
+    def sized(grains: int) -> ModelConfig:
+        options = {**model.options, str(spec.size): grains * spec.grain}
         return dataclasses.replace(model, options=options)
 
-    # The number grows in proportion to the size, from what does not depend on it.
-    few, more = size_of(sized(4), task), size_of(sized(8), task)
+    # The count is affine in the size.
+    few, more = (config_parameter_count(sized(grains), task) for grains in (4, 8))
+    if more <= few:
+        raise UserError(f"the parameter count of {model.name} does not grow with {spec.size}")
     return sized(max(1, round(4 + 4 * (target - few) / (more - few))))

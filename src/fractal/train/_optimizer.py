@@ -1,75 +1,76 @@
-"""The optimizer: AdamW with groups of parameters chosen by their full path.
+"""The optimizer: AdamW with groups of parameters by their declared roles.
 
-What governs the states (eigenvalues, time steps, by choice B, C, D) has a learning rate of its own
-and no weight decay, as in S5. Everything else, norms and biases included, has weight decay: in S5
-too, whose labels were meant to leave the norms out and never matched them.
+Parameters that govern the states (eigenvalues, step sizes and, by choice, B, C and D) have a
+learning rate of their own and no weight decay, as in S5. All other parameters, norms and biases
+included, have weight decay. That holds for the published S5 too: its labels were meant to exclude
+the norms and never matched them.
 """
 
-import re
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import jax
 import optax
 from jaxtyping import PyTree
 
-from ._config import Optimizer
+from ..nn import Role, roles
+from ._config import OptimizerConfig
 
 T = TypeVar("T")
 
-# Paths such as .blocks[3].mixer.bank.log_decay
-FROZEN = re.compile(r"\.norm\.running\.\w+$|\.mixer\.random_features$")
-_DYNAMICS = re.compile(r"\.mixer\.(bank\.\w+|Lambda_re|Lambda_im|log_decay|frequency|real|P)$")
-_TIME_STEPS = re.compile(r"\.mixer\.(log_dt|log_step)$")
-_INPUT = re.compile(r"\.mixer\.B$")
-_READOUT = re.compile(r"\.mixer\.(C|C1|C2|D|W)$")
+Group = Literal["frozen", "states", "slow", "rest"]
 
 
-def label(path: str, optimizer: Optimizer) -> str:
-    """The group of a parameter: `"frozen"`, `"states"`, `"slow"` or `"rest"`."""
-    if FROZEN.search(path):
-        return "frozen"
-    if _DYNAMICS.search(path):
-        return "states"
-    if _TIME_STEPS.search(path):
-        return "rest" if optimizer.dt_global else "states"
-    if _INPUT.search(path):
-        return {"B-decays": "slow", "B-fast": "rest"}.get(optimizer.groups, "states")
-    if _READOUT.search(path):
-        return "states" if optimizer.groups == "all-slow" else "rest"
-    return "rest"
+def group(role: Role, optimizer: OptimizerConfig) -> Group:
+    """The group of a parameter with this role.
+
+    `"states"`: learning rate `ssm_lr`, no weight decay; `"slow"`: `ssm_lr` with weight decay;
+    `"rest"`: `lr` with weight decay; `"frozen"`: not trained.
+    """
+    match role:
+        case "buffer":
+            return "frozen"
+        case "dynamics":
+            return "states"
+        case "step_size":
+            return "rest" if optimizer.dt_global else "states"
+        case "input":
+            choices: dict[str, Group] = {"B-decays": "slow", "B-fast": "rest"}
+            return choices.get(optimizer.groups, "states")
+        case "readout":
+            return "states" if optimizer.groups == "all-slow" else "rest"
+        case _:
+            return "rest"
 
 
-def labels(model: PyTree, optimizer: Optimizer) -> PyTree:
+def groups(model: PyTree, optimizer: OptimizerConfig) -> PyTree:
     """The group of every parameter of a model."""
-    return jax.tree_util.tree_map_with_path(
-        lambda path, _: label(jax.tree_util.keystr(path), optimizer), model
-    )
+    return jax.tree.map(lambda role: group(role, optimizer), roles(model))
 
 
-def schedule(optimizer: Optimizer, steps: int, peak: float) -> optax.Schedule:
-    """A straight rise to the peak over the warm-up, then a cosine to 0 at the last step."""
+def schedule(optimizer: OptimizerConfig, steps: int, peak: float) -> optax.Schedule:
+    """Linear warmup to the peak, then a cosine decay to 0 at the last step."""
     warmup = optimizer.warmup
     rise = optax.linear_schedule(peak / (warmup + 1), peak, warmup) if warmup else None
     fall = optax.cosine_decay_schedule(peak, steps - warmup)
     return fall if rise is None else optax.join_schedules([rise, fall], [warmup])
 
 
-def step(
-    transformation: optax.GradientTransformation, gradient: T, moments: optax.OptState, model: T
+def apply_gradient(
+    transformation: optax.GradientTransformation, gradient: T, opt_state: optax.OptState, model: T
 ) -> tuple[T, optax.OptState]:
-    """The model after a step, and the optimizer's moments."""
-    tree: Any = model  # optax knows no modules
-    updates, moments = transformation.update(cast(Any, gradient), moments, tree)
-    return cast(T, optax.apply_updates(tree, updates)), moments
+    """The model and the optimizer state after a step."""
+    tree: Any = model  # optax's types do not include modules
+    updates, opt_state = transformation.update(cast(Any, gradient), opt_state, tree)
+    return cast(T, optax.apply_updates(tree, updates)), opt_state
 
 
-def averaged(average: T, model: T, decay: float) -> T:
-    """The moving average of models."""
+def moving_average(average: T, model: T, decay: float) -> T:
+    """The exponential moving average of weights."""
     return jax.tree.map(lambda old, new: decay * old + (1 - decay) * new, average, model)
 
 
-def transformation(optimizer: Optimizer, steps: int) -> optax.GradientTransformation:
-    """What turns gradients into updates."""
+def make_optimizer(optimizer: OptimizerConfig, steps: int) -> optax.GradientTransformation:
+    """Optax's transformation for these settings."""
     slow = schedule(optimizer, steps, optimizer.ssm_lr)
     fast = schedule(optimizer, steps, optimizer.lr)
     grouped = optax.multi_transform(
@@ -79,7 +80,7 @@ def transformation(optimizer: Optimizer, steps: int) -> optax.GradientTransforma
             "slow": optax.adamw(slow, weight_decay=optimizer.weight_decay),
             "rest": optax.adamw(fast, weight_decay=optimizer.weight_decay),
         },
-        lambda model: labels(model, optimizer),
+        lambda model: groups(model, optimizer),
     )
     if optimizer.clip == 0:
         return grouped

@@ -11,19 +11,20 @@ paper: `fractal train image --preset paper`
     Transformer 42.44, Performer 42.77.
 """
 
-from .._config import Config, Data, Model, Optimizer
+from .._config import Config, DataConfig, ModelConfig, OptimizerConfig
+from .._tasks import register_task
 
 MINI = Config(
-    data=Data("image", "mini", batch=50),
-    model=Model(width=64, depth=2, options={"order": 8}),
-    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    data=DataConfig("image", preset="mini", batch=50),
+    model=ModelConfig(width=64, depth=2, options={"order": 8}),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=1500,
 )
 
 _EPOCH = 900
 PAPER = Config(
-    data=Data("image", "paper", batch=50),
-    model=Model(
+    data=DataConfig("image", preset="paper", batch=50),
+    model=ModelConfig(
         "s5",
         width=512,
         depth=6,
@@ -32,7 +33,7 @@ PAPER = Config(
         dropout=0.1,
         options={"order": 384, "blocks": 3, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": True},
     ),
-    optimizer=Optimizer(
+    optimizer=OptimizerConfig(
         lr=0.0045,
         ssm_lr=0.001,
         weight_decay=0.07,
@@ -47,17 +48,19 @@ PAPER = Config(
 )
 
 TRANSFORMER = Config(
-    data=Data("image", "paper", batch=256),
-    model=Model(
+    data=DataConfig("image", preset="paper", batch=256),
+    model=ModelConfig(
         "transformer",
         width=128,
         depth=1,
         dropout=0.3,
         options={"heads": 8, "qkv": 64, "mlp": 128, "positions": "learned"},
     ),
-    optimizer=Optimizer(lr=0.0005, weight_decay=0, warmup=175, clip=0),
+    optimizer=OptimizerConfig(lr=0.0005, weight_decay=0, warmup=175, clip=0),
     steps=35000,
     evaluate_every=1000,
     checkpoint_every=1000,
     log_every=100,
 )
+
+register_task("image", config=MINI, paper=(PAPER, TRANSFORMER))

@@ -11,19 +11,20 @@ paper: `fractal train listops --preset paper --data DIR`
     Transformer 36.37, Performer 18.01.
 """
 
-from .._config import Config, Data, Model, Optimizer
+from .._config import Config, DataConfig, ModelConfig, OptimizerConfig
+from .._tasks import register_task
 
 MINI = Config(
-    data=Data("listops", "mini", batch=50),
-    model=Model(width=64, depth=2, options={"order": 8}),
-    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    data=DataConfig("listops", preset="mini", batch=50),
+    model=ModelConfig(width=64, depth=2, options={"order": 8}),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=3000,
 )
 
 _EPOCH = 1920
 PAPER = Config(
-    data=Data("listops", "paper", batch=50),
-    model=Model(
+    data=DataConfig("listops", preset="paper", batch=50),
+    model=ModelConfig(
         "s5",
         width=128,
         depth=8,
@@ -32,7 +33,7 @@ PAPER = Config(
         dropout=0.0,
         options={"order": 16, "blocks": 8, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": False},
     ),
-    optimizer=Optimizer(
+    optimizer=OptimizerConfig(
         lr=0.003,
         ssm_lr=0.001,
         weight_decay=0.04,
@@ -47,17 +48,19 @@ PAPER = Config(
 )
 
 TRANSFORMER = Config(
-    data=Data("listops", "paper", batch=32),
-    model=Model(
+    data=DataConfig("listops", preset="paper", batch=32),
+    model=ModelConfig(
         "transformer",
         width=512,
         depth=4,
         dropout=0.1,
         options={"heads": 8, "qkv": 512, "mlp": 1024, "positions": "sinusoid"},
     ),
-    optimizer=Optimizer(lr=0.00158, weight_decay=0.1, warmup=1000, clip=0),
+    optimizer=OptimizerConfig(lr=0.00158, weight_decay=0.1, warmup=1000, clip=0),
     steps=5000,
     evaluate_every=1000,
     checkpoint_every=1000,
     log_every=100,
 )
+
+register_task("listops", config=MINI, paper=(PAPER, TRANSFORMER))

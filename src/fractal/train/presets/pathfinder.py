@@ -12,19 +12,20 @@ paper: `fractal train pathfinder --preset paper --data DIR`
     Transformer 71.40, Performer 77.05.
 """
 
-from .._config import Config, Data, Model, Optimizer
+from .._config import Config, DataConfig, ModelConfig, OptimizerConfig
+from .._tasks import register_task
 
 MINI = Config(
-    data=Data("pathfinder", "mini", batch=32),
-    model=Model(width=48, depth=2, options={"order": 8}),
-    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    data=DataConfig("pathfinder", preset="mini", batch=32),
+    model=ModelConfig(width=48, depth=2, options={"order": 8}),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=1000,
 )
 
 _EPOCH = 2500
 PAPER = Config(
-    data=Data("pathfinder", "paper", batch=64),
-    model=Model(
+    data=DataConfig("pathfinder", preset="paper", batch=64),
+    model=ModelConfig(
         "s5",
         width=192,
         depth=6,
@@ -33,7 +34,7 @@ PAPER = Config(
         dropout=0.05,
         options={"order": 256, "blocks": 8, "C_init": "trunc", "dt_min": 0.001, "clip_eigs": False},
     ),
-    optimizer=Optimizer(
+    optimizer=OptimizerConfig(
         lr=0.0045,
         ssm_lr=0.0009,
         weight_decay=0.03,
@@ -48,17 +49,19 @@ PAPER = Config(
 )
 
 TRANSFORMER = Config(
-    data=Data("pathfinder", "paper", batch=512),
-    model=Model(
+    data=DataConfig("pathfinder", preset="paper", batch=512),
+    model=ModelConfig(
         "transformer",
         width=32,
         depth=4,
         dropout=0.2,
         options={"heads": 4, "qkv": 16, "mlp": 32, "positions": "sinusoid"},
     ),
-    optimizer=Optimizer(lr=0.001, weight_decay=0, warmup=312, clip=0),
+    optimizer=OptimizerConfig(lr=0.001, weight_decay=0, warmup=312, clip=0),
     steps=62400,
     evaluate_every=1000,
     checkpoint_every=1000,
     log_every=100,
 )
+
+register_task("pathfinder", config=MINI, paper=(PAPER, TRANSFORMER))

@@ -12,19 +12,20 @@ paper: `fractal train pathx --preset paper --data DIR`
     Transformer fails, Performer fails.
 """
 
-from .._config import Config, Data, Model, Optimizer
+from .._config import Config, DataConfig, ModelConfig, OptimizerConfig
+from .._tasks import register_task
 
 MINI = Config(
-    data=Data("pathx", "mini", batch=16),
-    model=Model(width=32, depth=2, options={"order": 8}),
-    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=50),
+    data=DataConfig("pathx", preset="mini", batch=16),
+    model=ModelConfig(width=32, depth=2, options={"order": 8}),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=50),
     steps=500,
 )
 
 _EPOCH = 5000
 PAPER = Config(
-    data=Data("pathx", "paper", batch=32),
-    model=Model(
+    data=DataConfig("pathx", preset="paper", batch=32),
+    model=ModelConfig(
         "s5",
         width=128,
         depth=6,
@@ -39,7 +40,7 @@ PAPER = Config(
             "clip_eigs": False,
         },
     ),
-    optimizer=Optimizer(
+    optimizer=OptimizerConfig(
         lr=0.0018,
         ssm_lr=0.0006,
         weight_decay=0.06,
@@ -54,17 +55,19 @@ PAPER = Config(
 )
 
 TRANSFORMER = Config(
-    data=Data("pathx", "paper", batch=64),
-    model=Model(
+    data=DataConfig("pathx", preset="paper", batch=64),
+    model=ModelConfig(
         "transformer",
         width=32,
         depth=1,
         dropout=0.1,
         options={"heads": 2, "qkv": 16, "mlp": 32, "positions": "learned"},
     ),
-    optimizer=Optimizer(lr=0.001, weight_decay=0, warmup=2500, clip=1),
+    optimizer=OptimizerConfig(lr=0.001, weight_decay=0, warmup=2500, clip=1),
     steps=500000,
     evaluate_every=1000,
     checkpoint_every=1000,
     log_every=100,
 )
+
+register_task("pathx", config=MINI, paper=(PAPER, TRANSFORMER))

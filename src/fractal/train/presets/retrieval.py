@@ -11,19 +11,20 @@ paper: `fractal train retrieval --preset paper --data DIR`
     Transformer 57.46, Performer 53.82.
 """
 
-from .._config import Config, Data, Model, Optimizer
+from .._config import Config, DataConfig, ModelConfig, OptimizerConfig
+from .._tasks import register_task
 
 MINI = Config(
-    data=Data("retrieval", "mini", batch=32),
-    model=Model(width=64, depth=2, options={"order": 8}),
-    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    data=DataConfig("retrieval", preset="mini", batch=32),
+    model=ModelConfig(width=64, depth=2, options={"order": 8}),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=2500,
 )
 
 _EPOCH = 4596
 PAPER = Config(
-    data=Data("retrieval", "paper", batch=32),
-    model=Model(
+    data=DataConfig("retrieval", preset="paper", batch=32),
+    model=ModelConfig(
         "s5",
         width=128,
         depth=6,
@@ -38,7 +39,7 @@ PAPER = Config(
             "clip_eigs": False,
         },
     ),
-    optimizer=Optimizer(
+    optimizer=OptimizerConfig(
         lr=0.002,
         ssm_lr=0.001,
         weight_decay=0.05,
@@ -53,17 +54,19 @@ PAPER = Config(
 )
 
 TRANSFORMER = Config(
-    data=Data("retrieval", "paper", batch=32),
-    model=Model(
+    data=DataConfig("retrieval", preset="paper", batch=32),
+    model=ModelConfig(
         "transformer",
         width=128,
         depth=4,
         dropout=0.1,
         options={"heads": 4, "qkv": 128, "mlp": 512, "positions": "sinusoid"},
     ),
-    optimizer=Optimizer(lr=0.00035, weight_decay=0.1, warmup=4999, clip=0),
+    optimizer=OptimizerConfig(lr=0.00035, weight_decay=0.1, warmup=4999, clip=0),
     steps=5000,
     evaluate_every=1000,
     checkpoint_every=1000,
     log_every=100,
 )
+
+register_task("retrieval", config=MINI, paper=(PAPER, TRANSFORMER))

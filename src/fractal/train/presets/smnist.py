@@ -6,22 +6,23 @@ mini: `fractal train smnist`
     gray levels 0.330.
 
 paper: `fractal train smnist --preset paper`
-    For GPUs; no recipe is in the papers that we follow, this one is ours. Not run here.
+    For GPUs; the papers give no recipe; this one is ours. Not run here.
 """
 
-from .._config import Config, Data, Model, Optimizer
+from .._config import Config, DataConfig, ModelConfig, OptimizerConfig
+from .._tasks import register_task
 
 MINI = Config(
-    data=Data("smnist", "mini", batch=50),
-    model=Model(width=64, depth=2, options={"order": 8}),
-    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    data=DataConfig("smnist", preset="mini", batch=50),
+    model=ModelConfig(width=64, depth=2, options={"order": 8}),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=1500,
 )
 
 _EPOCH = 1080
 PAPER = Config(
-    data=Data("smnist", "paper", batch=50),
-    model=Model(
+    data=DataConfig("smnist", preset="paper", batch=50),
+    model=ModelConfig(
         "s5",
         width=96,
         depth=4,
@@ -30,7 +31,7 @@ PAPER = Config(
         dropout=0.1,
         options={"order": 128, "blocks": 1, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": False},
     ),
-    optimizer=Optimizer(
+    optimizer=OptimizerConfig(
         lr=0.008,
         ssm_lr=0.002,
         weight_decay=0.01,
@@ -45,17 +46,19 @@ PAPER = Config(
 )
 
 TRANSFORMER = Config(
-    data=Data("smnist", "paper", batch=64),
-    model=Model(
+    data=DataConfig("smnist", preset="paper", batch=64),
+    model=ModelConfig(
         "transformer",
         width=96,
         depth=4,
         dropout=0.1,
         options={"heads": 4, "qkv": 96, "mlp": 192, "positions": "sinusoid"},
     ),
-    optimizer=Optimizer(lr=0.001, weight_decay=0, warmup=1000, clip=1),
+    optimizer=OptimizerConfig(lr=0.001, weight_decay=0, warmup=1000, clip=1),
     steps=84000,
     evaluate_every=1000,
     checkpoint_every=1000,
     log_every=100,
 )
+
+register_task("smnist", config=MINI, paper=(PAPER, TRANSFORMER))

@@ -11,19 +11,20 @@ paper: `fractal train text --preset paper`
     Transformer 64.27, Performer 65.40.
 """
 
-from .._config import Config, Data, Model, Optimizer
+from .._config import Config, DataConfig, ModelConfig, OptimizerConfig
+from .._tasks import register_task
 
 MINI = Config(
-    data=Data("text", "mini", batch=32),
-    model=Model(width=64, depth=2, options={"order": 8}),
-    optimizer=Optimizer(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
+    data=DataConfig("text", preset="mini", batch=32),
+    model=ModelConfig(width=64, depth=2, options={"order": 8}),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.01, warmup=100),
     steps=1000,
 )
 
 _EPOCH = 450
 PAPER = Config(
-    data=Data("text", "paper", batch=50),
-    model=Model(
+    data=DataConfig("text", preset="paper", batch=50),
+    model=ModelConfig(
         "s5",
         width=256,
         depth=6,
@@ -38,7 +39,7 @@ PAPER = Config(
             "clip_eigs": False,
         },
     ),
-    optimizer=Optimizer(
+    optimizer=OptimizerConfig(
         lr=0.004,
         ssm_lr=0.001,
         weight_decay=0.07,
@@ -53,17 +54,19 @@ PAPER = Config(
 )
 
 TRANSFORMER = Config(
-    data=Data("text", "paper", batch=32),
-    model=Model(
+    data=DataConfig("text", preset="paper", batch=32),
+    model=ModelConfig(
         "transformer",
         width=256,
         depth=4,
         dropout=0.1,
         options={"heads": 4, "qkv": 256, "mlp": 1024, "positions": "sinusoid"},
     ),
-    optimizer=Optimizer(lr=0.00056, weight_decay=0.1, warmup=8000, clip=0),
+    optimizer=OptimizerConfig(lr=0.00056, weight_decay=0.1, warmup=8000, clip=0),
     steps=20000,
     evaluate_every=1000,
     checkpoint_every=1000,
     log_every=100,
 )
+
+register_task("text", config=MINI, paper=(PAPER, TRANSFORMER))

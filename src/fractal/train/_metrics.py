@@ -1,4 +1,4 @@
-"""What a run says while it goes on: lines of JSON in its folder, a bar, and other loggers."""
+"""Metrics of a run: metrics.jsonl in its folder, a progress bar, and other loggers."""
 
 import importlib
 import json
@@ -11,7 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .._checks import check_name
 from .._errors import UserError
 from .._files import write_whole
 
@@ -21,21 +20,21 @@ _PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb", "trackio": "tracki
 
 @runtime_checkable
 class Logger(Protocol):
-    """Where else numbers go."""
+    """A destination of metrics."""
 
-    def log(self, numbers: dict[str, float], step: int) -> None:
-        """Numbers by name, at a step."""
+    def log(self, metrics: dict[str, float], step: int) -> None:
+        """Write the metrics of a step."""
         ...
 
     def finish(self) -> None:
-        """Nothing more comes."""
+        """End the log."""
         ...
 
 
-class Journal:
-    """Numbers of a run: metrics.jsonl, a progress bar or lines on stderr, and loggers.
+class MetricsLogger:
+    """Writes metrics.jsonl, shows a progress bar or lines on stderr, and calls other loggers.
 
-    Of a run that goes on, lines after step `start` are taken back: they will come again.
+    When a run is resumed at step `start`, later lines are removed: they are written again.
     """
 
     def __init__(
@@ -63,20 +62,20 @@ class Journal:
             self._bar.start()
             self._task = self._bar.add_task("compiling", total=steps, completed=start)
 
-    def log(self, step: int, **numbers: float) -> None:
-        """Write numbers down, at a step."""
+    def log(self, step: int, **metrics: float) -> None:
+        """Write the metrics of a step."""
         if not self._writes:
             return
         with open(self._path, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": step, **numbers}) + "\n")
+            file.write(json.dumps({"step": step, **metrics}) + "\n")
         for logger in self._loggers:
-            logger.log(numbers, step)
+            logger.log(metrics, step)
 
-    def show(self, step: int, **numbers: float) -> None:
-        """Show numbers and the speed; lines on a file come a few seconds apart."""
+    def show(self, step: int, **metrics: float) -> None:
+        """Show metrics and the speed; in a file, one line every few seconds at most."""
         if not self._writes:
             return
-        self._shown |= numbers
+        self._shown |= metrics
         before, then = self._last
         passed = time.monotonic() - then
         if self._bar is None and passed < _SECONDS_BETWEEN_LINES:
@@ -84,15 +83,15 @@ class Journal:
         if step > before:
             self._last = (step, time.monotonic())
             self._speed = f"{(step - before) * self._batch / passed:,.0f} examples/s"
-        numbers_shown = [f"{name} {value:.3g}" for name, value in self._shown.items()]
-        text = ", ".join([self._speed, *numbers_shown])
+        parts = [f"{name} {value:.3g}" for name, value in self._shown.items()]
+        text = ", ".join([self._speed, *parts])
         if self._bar is not None:
             self._bar.update(self._task, completed=step, description=text)
         else:
             print(f"step {step} of {self._steps}: {text}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Put the bar away, and end the loggers."""
+        """End the progress bar and the loggers."""
         if self._bar is not None:
             self._bar.stop()
         for logger in self._loggers:
@@ -108,25 +107,28 @@ def _keep_until(path: pathlib.Path, step: int) -> None:
             if json.loads(line)["step"] > step:
                 break
         except ValueError:
-            break  # cut off when the run was killed
+            break  # incomplete: the run was killed
         kept.append(line + "\n")
     write_whole(path, "".join(kept).encode())
 
 
 def find_loggers(names: Sequence[str]) -> dict[str, Any]:
-    """The packages of loggers by name, which are extras of ours."""
+    """The packages of loggers by name."""
     found = {}
     for name in names:
-        check_name("logger", name, _PACKAGES)
+        if not isinstance(name, str) or name not in _PACKAGES:
+            known = ", ".join(_PACKAGES)
+            raise UserError(f"must be some of {known}, got {name!r:.60}", argument="loggers")
         try:
             found[name] = importlib.import_module(_PACKAGES[name])
         except ImportError:
-            raise UserError(f"--log {name}: pip install 'fractal-ssm[{name}]'") from None
+            message = f"{name} is not installed: pip install 'fractal-ssm[{name}]'"
+            raise UserError(message, argument="loggers") from None
     return found
 
 
 def open_loggers(found: Mapping[str, Any], folder: pathlib.Path, settings: dict) -> list[Logger]:
-    """Loggers for a run, of the packages found."""
+    """Loggers of a run, from the packages found."""
     return [
         _TensorBoard(package.SummaryWriter(str(folder / name)))
         if name == "tensorboard"
@@ -136,16 +138,16 @@ def open_loggers(found: Mapping[str, Any], folder: pathlib.Path, settings: dict)
 
 
 class _TensorBoard:
-    """TensorBoard's writer, as a logger."""
+    """TensorBoard's writer as a logger."""
 
     def __init__(self, writer: Any):
         self._writer = writer
 
-    def log(self, numbers: dict[str, float], step: int) -> None:
-        """Scalars by name."""
-        for name, value in numbers.items():
+    def log(self, metrics: dict[str, float], step: int) -> None:
+        """Write scalars."""
+        for name, value in metrics.items():
             self._writer.add_scalar(name, value, step)
 
     def finish(self) -> None:
-        """Write what is left."""
+        """Close the file."""
         self._writer.close()

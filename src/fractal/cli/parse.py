@@ -1,0 +1,119 @@
+"""One reading of the command line by tyro, whose errors become one line."""
+
+import contextlib
+import dataclasses
+import difflib
+import json
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
+
+import tyro
+
+from .._errors import UserError
+
+try:  # tyro's errors as data; private to tyro, so that our dependency on it has an upper bound
+    from tyro import _errors as events
+except ImportError:  # another tyro prints its own message, in several lines
+    events = None
+
+UNPREFIXED = {"prefix": ""}
+"""Metadata of a field whose own name is not part of the options within it."""
+_OPTION = "--model.options."
+_CONFIG = (
+    tyro.conf.OmitSubcommandPrefixes,
+    tyro.conf.FlagCreatePairsOff,
+    tyro.conf.HelptextFromCommentsOff,
+    tyro.conf.DisallowNone,
+)
+
+
+def parse(kind: Any, arguments: Sequence[str], program: str) -> Any:
+    """The command of class `kind` that the arguments describe.
+
+    Raises `UserError` for wrong arguments, and `SystemExit` after `--help`.
+    """
+    options = None
+    if any(field.name == "options" for field in dataclasses.fields(kind)):
+        options, arguments = _model_options(arguments)
+
+    def refuse(event: Any) -> NoReturn:
+        raise UserError(_one_line(event, kind, program))
+
+    hook = contextlib.nullcontext() if events is None else events.on_parse_error(refuse)
+    with hook:
+        command = tyro.cli(kind, prog=program, args=arguments, config=_CONFIG)
+    return command if not options else dataclasses.replace(command, options=options)
+
+
+def _model_options(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """The values of `--model.options.NAME VALUE`, and all other arguments.
+
+    Which names there are depends on the model, so that tyro cannot read them.
+    """
+    options, rest, words = {}, [], iter(arguments)
+    for word in words:
+        if not word.startswith(_OPTION):
+            rest.append(word)
+            continue
+        name, equals, value = word.removeprefix(_OPTION).partition("=")
+        text = value if equals else next(words, None)
+        if text is None:
+            raise UserError(f"{word}: needs a value")
+        try:
+            options[name.replace("-", "_")] = json.loads(text)
+        except (ValueError, RecursionError):
+            options[name.replace("-", "_")] = text
+    return options, rest
+
+
+def _one_line(event: Any, kind: Any, program: str) -> str:
+    """What is wrong, and what to do."""
+    unknown = getattr(event, "tokens", None) or getattr(event, "unrecognized_tokens", None)
+    match type(event).__name__:
+        case "UnrecognizedArgs" | "MissingArgs" if unknown:
+            return _unknown(unknown, kind, program)
+        case "MissingArgs":
+            names = [_name(one.arg) for one in event.missing_arguments]
+            return f"{', '.join(names)} must be given; see {program} --help"
+        case "MissingSubcommand":
+            names = ", ".join(event.subcommand_spec.parser_from_name)
+            return f"{program} must be followed by one of {names}"
+        case "InvalidChoice":
+            allowed = ", ".join(choice for choice in event.choices if choice != "None")
+            return f"{_name(event.argument)}: must be one of {allowed}, got {event.value!r}"
+        case "BadValue":
+            return f"{_name(event.argument)}: needs a value"
+        case "InstantiationFailure":
+            name = "" if event.argument is None else f"{_name(event.argument)}: "
+            return name + " ".join(event.message.partition("\n")[0].split())
+    return f"wrong arguments; see {program} --help"
+
+
+def _name(argument: Any) -> str:
+    """An option, or a positional argument as the help shows it."""
+    name = argument.display_name()
+    return name if name.startswith("-") else name.upper()
+
+
+def _unknown(tokens: Sequence[str], kind: Any, program: str) -> str:
+    first = tokens[0].partition("=")[0]
+    if not first.startswith("-"):
+        return f"unexpected argument {tokens[0]!r}; see {program} --help"
+    near = difflib.get_close_matches(first, list(_flags(kind)), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"see {program} --help"
+    return f"there is no option {first}: {hint}"
+
+
+def _flags(kind: Any, prefix: str = "") -> Iterator[str]:
+    """All options of a command."""
+    hints = get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        hint = hints[field.name]
+        parts = get_args(hint) if get_origin(hint) in (types.UnionType, Union) else (hint,)
+        nested = [one for one in parts if dataclasses.is_dataclass(one)]
+        inner = field.metadata.get("prefix", "" if len(parts) > 1 else f"{field.name}.")
+        for one in nested:
+            yield from _flags(one, prefix + inner)
+        if not nested:
+            yield f"--{prefix}{field.name}".replace("_", "-")

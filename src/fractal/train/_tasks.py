@@ -1,0 +1,113 @@
+"""Settings by task, size and model: registration of tasks, and presets."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, get_args
+
+from .. import tasks
+from .._checks import check_name
+from .._errors import UserError
+from ..tasks import Preset, Request, Task
+from ._config import Config, DataConfig, ModelConfig, Option, check_type
+from ._models import spec_of
+
+_BANK = 8  # blocks of the default filter bank over α
+
+
+class _Presets(NamedTuple):
+    config: Config
+    paper: tuple[Config, ...]
+
+
+_PRESETS: dict[str, _Presets] = {}
+
+
+def register_task(
+    name: str,
+    loader: Callable[[Request], Task] | None = None,
+    *,
+    config: Config | None = None,
+    paper: Sequence[Config] = (),
+) -> None:
+    """Make a task known by name to training, evaluation and comparison.
+
+    **Arguments:**
+
+    - `name`: letters, digits, `-` and `_`.
+    - `loader`: takes a `fractal.tasks.Request` and returns a `fractal.tasks.Task`, such as
+      `fractal.tasks.from_arrays` builds. None for a task that `fractal.tasks` knows already.
+    - `config`: settings of the preset `"mini"`; by default those of `Config`.
+    - `paper`: settings of the preset `"paper"`. The first are for all models that no others are
+      for.
+    """
+    given = Config(DataConfig("any")) if config is None else config
+    check_type("config", given, Config)
+    if isinstance(paper, Config) or not isinstance(paper, Sequence):
+        raise UserError(f"must be a list of Config, got {type(paper).__name__}", argument="paper")
+    for one in paper:
+        check_type("paper", one, Config)
+    if loader is not None:
+        tasks.register(name, loader)
+    elif name not in tasks.names():
+        raise UserError(f"is needed: there is no task {name!r} yet", argument="loader")
+    elif name in _PRESETS:
+        raise UserError(f"{name!r} is registered already: choose another name", argument="name")
+    recipes = tuple(_for_task(one, name, "paper") for one in paper)
+    _PRESETS[name] = _Presets(_for_task(given, name, "mini"), recipes)
+
+
+def _for_task(config: Config, name: str, size: Preset) -> Config:
+    data = dataclasses.replace(config.data, task=name, preset=size)
+    return dataclasses.replace(config, data=data)
+
+
+def preset(task: str, size: str = "mini", model: str = "fractal") -> Config:
+    """The settings for a task and a model.
+
+    **Arguments:**
+
+    - `task`: name of a task.
+    - `size`: `"mini"`, for a laptop, or `"paper"`, the published recipe.
+    - `model`: name of a model. Settings made for another model are adapted: the model then has its
+      own defaults.
+    """
+    if not isinstance(task, str):
+        raise UserError(f"must be the name of a task, got {task!r:.60}", argument="task")
+    check_name("task", task, tasks.names())
+    if size not in get_args(Preset):
+        raise UserError(f"must be mini or paper, got {size!r:.60}", argument="size")
+    spec = spec_of(model)
+    known = _PRESETS.get(task) or _Presets(Config(DataConfig(task)), ())
+    if size == "mini":
+        return _adapted(known.config, model)
+    if not known.paper:
+        raise UserError(f"task {task!r} has no preset 'paper'", argument="size")
+    wanted = spec.recipe or model
+    chosen = next((one for one in known.paper if one.model.name == wanted), known.paper[0])
+    return _renamed(chosen, model) if chosen.model.name == wanted else _adapted(chosen, model)
+
+
+def _renamed(config: Config, name: str) -> Config:
+    return dataclasses.replace(config, model=dataclasses.replace(config.model, name=name))
+
+
+def _adapted(config: Config, name: str) -> Config:
+    """The same recipe for another model, with its own defaults."""
+    given, spec = config.model, spec_of(name)
+    if given.name == name:
+        return config
+    options: dict[str, Option] = {}
+    if given.name == "s5" and name == "fractal":  # the same number of states
+        options = _as_fractal(given)
+    norm = given.norm if spec.kind == "mixer" else None
+    model = dataclasses.replace(given, name=name, gate=None, norm=norm, options=options)
+    optimizer = config.optimizer
+    if spec.max_lr is not None:
+        optimizer = dataclasses.replace(optimizer, lr=min(optimizer.lr, spec.max_lr))
+    return dataclasses.replace(config, model=model, optimizer=optimizer)
+
+
+def _as_fractal(s5: ModelConfig) -> dict[str, Option]:
+    order = s5.options["order"]
+    assert isinstance(order, int)
+    return {"order": order // _BANK, "dt_min": s5.options["dt_min"], "dt_max": 0.1}
