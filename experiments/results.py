@@ -159,10 +159,13 @@ def stale_note(name: str, lines: Sequence[Line]) -> str:
     if not stale:
         return ""
     made = [line.get("provenance") or {} for line in stale]
-    commits = list(dict.fromkeys(str(one.get("commit") or "unknown commit")[:8] for one in made))
+    made = sorted(made, key=lambda one: str(one.get("date") or ""))
+    commits = list(dict.fromkeys((one.get("commit") or "unknown commit") for one in made))
     days = sorted({str(one["date"])[:10] for one in made if one.get("date")})
     when = f", {days[0]}" if len(days) == 1 else f", {days[0]} to {days[-1]}" if days else ""
-    named = commits[0] if len(commits) == 1 else f"{len(commits)} commits up to {commits[-1]}"
+    last = str(commits[-1])
+    last = last if last.startswith("unknown") else last[:8]
+    named = last if len(commits) == 1 else f"{len(commits)} commits up to {last}"
     return f"{len(stale)} of {len(lines)} lines were measured with earlier code ({named}{when})."
 
 

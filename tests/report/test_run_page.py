@@ -9,7 +9,7 @@ from fractal import tasks
 from fractal._errors import UserError
 from fractal.report import run_page
 from fractal.report.run_page import differing, grouped, runs_page
-from fractal.report.runs import Predictions, find_runs, read_run
+from fractal.report.runs import SavedPredictions, find_runs, read_run
 from pages import check_self_contained
 from run_folders import config, write_run
 
@@ -69,11 +69,11 @@ def test_the_worst_examples_come_first_and_a_missing_task_is_said(compared):
 
 
 def test_losses_are_those_of_a_plain_computation():
-    found = Predictions(LOGITS, TARGETS).losses()
+    found = SavedPredictions(LOGITS, TARGETS).losses()
     softmax = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found, -np.log(softmax[np.arange(4), TARGETS]))
     values = np.array([[1.0, 3.0], [0.0, 0.0]])
-    np.testing.assert_allclose(Predictions(values, np.zeros((2, 2))).losses(), [5.0, 0.0])
+    np.testing.assert_allclose(SavedPredictions(values, np.zeros((2, 2))).losses(), [5.0, 0.0])
 
 
 def test_inputs_of_a_loaded_task_are_drawn(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """`fractal report`: one HTML page of runs, or of claims and evidence."""
 
 import dataclasses
+import pathlib
 import sys
 from typing import Annotated
 

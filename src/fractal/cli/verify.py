@@ -4,6 +4,7 @@ import dataclasses
 import json
 import pathlib
 import sys
+from collections.abc import Sequence
 
 from rich.table import Table
 
@@ -62,7 +63,7 @@ def _draw(folder: pathlib.Path) -> list[pathlib.Path]:
         raise UserError(f"cannot write figures to {folder}: {error.strerror}") from None
 
 
-def _show(claims: list[Claim], conditions: list[Conditions]) -> None:
+def _show(claims: Sequence[Claim], conditions: Sequence[Conditions]) -> None:
     console = Stdout()
     for title, third, verdicts in (
         ("The paper's claims", "published", ("confirmed", "refuted")),
@@ -80,7 +81,7 @@ def _show(claims: list[Claim], conditions: list[Conditions]) -> None:
     console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
 
-def _condition_table(conditions: list[Conditions]) -> Table:
+def _condition_table(conditions: Sequence[Conditions]) -> Table:
     made = condition_table(conditions)
     table = Table(*made.header, title=made.caption, title_justify="left")
     for row in made.rows:

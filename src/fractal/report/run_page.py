@@ -16,7 +16,7 @@ from ..tasks import Task, load
 from . import charts
 from .curves import learning_curves
 from .page import Block, Chart, Charts, Folded, Section, Text, render
-from .runs import Predictions, Run, find_runs, number_of, read_run
+from .runs import Run, SavedPredictions, find_runs, number_of, read_run
 from .table import Cell, Goal, Table, spread
 
 _WORST = 10
@@ -203,7 +203,7 @@ def _predictions(groups: Sequence[Group]) -> list[Block]:
     return [Charts(found)]
 
 
-def _chart(group: Group, own: Sequence[Predictions]) -> Chart:
+def _chart(group: Group, own: Sequence[SavedPredictions]) -> Chart:
     seeds = _count(len(own), "seed")
     if own[0].classes:
         size = own[0].logits.shape[1]
@@ -257,7 +257,7 @@ def _load(run: Run) -> Task | str:
         return str(error)
 
 
-def _worst(group: Group, run: Run, found: Predictions, task: Task | str) -> list[Block]:
+def _worst(group: Group, run: Run, found: SavedPredictions, task: Task | str) -> list[Block]:
     losses = found.losses()
     worst = np.argsort(-losses)[:_WORST]
     if isinstance(task, str):
@@ -269,7 +269,7 @@ def _worst(group: Group, run: Run, found: Predictions, task: Task | str) -> list
     return [_table(group, run, found, losses, worst, None), Text(reason, "note")]
 
 
-def _same_targets(task: Task, found: Predictions) -> bool:
+def _same_targets(task: Task, found: SavedPredictions) -> bool:
     labels = np.asarray(task.splits.test.labels)
     if len(labels) != len(found.targets):
         return False
@@ -278,7 +278,12 @@ def _same_targets(task: Task, found: Predictions) -> bool:
 
 
 def _with_inputs(
-    group: Group, run: Run, found: Predictions, losses: np.ndarray, worst: np.ndarray, task: Task
+    group: Group,
+    run: Run,
+    found: SavedPredictions,
+    losses: np.ndarray,
+    worst: np.ndarray,
+    task: Task,
 ) -> list[Block]:
     documents = [task.splits.test.documents(int(index)) for index in worst]
     if task.tokens:
@@ -313,7 +318,7 @@ def _text(ids: np.ndarray, vocabulary: Sequence[str]) -> str:
     )
 
 
-def _answer(found: Predictions, index: int) -> str:
+def _answer(found: SavedPredictions, index: int) -> str:
     if found.classes:
         return f"{found.targets[index]} → {found.logits[index].argmax()}"
     return f"{_numbers(found.targets[index])} → {_numbers(found.logits[index])}"
@@ -327,7 +332,7 @@ def _numbers(values: np.ndarray) -> str:
 def _table(
     group: Group,
     run: Run,
-    found: Predictions,
+    found: SavedPredictions,
     losses: np.ndarray,
     worst: np.ndarray,
     texts: Sequence[str] | None,

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int, Num
 from .._errors import UserError
 
 
-class Predictions(NamedTuple):
+class SavedPredictions(NamedTuple):
     """Outputs of the model for the test set, in its order: classes, or values of a regression."""
 
     logits: Float[np.ndarray, "examples outputs"]
@@ -54,7 +54,7 @@ class Run:
     settings: Mapping[str, Any]
     metrics: Sequence[Mapping[str, float]]
     result: Mapping[str, Any] | None
-    predictions: Predictions | None
+    predictions: SavedPredictions | None
     weight_bytes: int | None
 
     @property
@@ -186,7 +186,7 @@ def number_of(value: object) -> float:
         return math.nan
 
 
-def _predictions(path: pathlib.Path) -> Predictions | None:
+def _predictions(path: pathlib.Path) -> SavedPredictions | None:
     if not path.exists():
         return None
     try:
@@ -201,8 +201,8 @@ def _predictions(path: pathlib.Path) -> Predictions | None:
 
 def _checked(
     logits: Num[np.ndarray, "..."], targets: Num[np.ndarray, "..."], path: pathlib.Path
-) -> Predictions:
-    """Predictions of consistent shapes, in types that the report computes with."""
+) -> SavedPredictions:
+    """SavedPredictions of consistent shapes, in types that the report computes with."""
     problem = None
     if logits.ndim != 2 or not len(logits) or len(targets) != len(logits):
         problem = f"logits {logits.shape} and targets {targets.shape} do not match"
@@ -218,4 +218,4 @@ def _checked(
             problem = f"logits {logits.shape} and targets {targets.shape} do not match"
     if problem:
         raise UserError(f"{path}: {problem}")
-    return Predictions(logits.astype(np.float64), targets)
+    return SavedPredictions(logits.astype(np.float64), targets)
