@@ -18,7 +18,7 @@ from .svg import FRAME
 
 ALPHAS = tuple(round(0.05 * k, 2) for k in range(19))
 START = 0.5  # the value shown first
-ORDER, LENGTH, POINTS = 64, 30_000, 240
+ORDER, LENGTH, POINTS = 64, 30_000, 160
 RECENT = 0.002  # share of the history that has a panel of its own
 
 

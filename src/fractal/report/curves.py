@@ -15,7 +15,7 @@ from .charts import colors, plain
 from .figures import finish, new_figure
 
 Curve = tuple[Sequence[int], Sequence[float]]  # steps and values
-_MOST_POINTS = 200
+_MOST_POINTS = 100
 
 
 def learning_curves(

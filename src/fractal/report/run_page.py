@@ -350,6 +350,7 @@ def _sizes(groups: Sequence[Group]) -> Table:
         "parameters": "parameters",
         "seconds": "seconds",
         "examples_per_second": "examples/s",
+        "peak_memory_bytes": "peak memory, bytes",
     }
     rows: list[tuple[Cell, ...]] = []
     for group in groups:
