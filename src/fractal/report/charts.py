@@ -51,7 +51,8 @@ def dots(
     """
     series = colors((name for cells in rows.values() for name in cells), known)
     lane = 0.8 / len(series)
-    marked = [*(series if len(series) > 1 else ()), *(references or ())]
+    drawn = {name: at for name, at in (references or {}).items() if np.isfinite(at)}
+    marked = [*(series if len(series) > 1 else ()), *drawn]
     height = 0.7 + len(rows) * max(0.26, 0.13 * len(series)) + 0.17 * len(marked)
     figure, ((axes,),) = new_figure(1, 1, 4.8, max(1.6, height))
     for index, (name, color) in enumerate(series.items()):
@@ -64,11 +65,11 @@ def dots(
             y, cells = zip(*points, strict=True)
             middle = [value(cell) for cell in cells]
             errors = np.array([_errors(cell) for cell in cells]).T
+            label = plain(name) if len(series) > 1 else None
             axes.errorbar(middle, y, xerr=errors, fmt=_MARKERS[index % 8], color=color,
-                          markersize=4, capsize=2, linewidth=1.2, label=plain(name))  # fmt: skip
-    for style, (name, at) in zip(("--", ":", "-."), (references or {}).items(), strict=False):
-        if np.isfinite(at):
-            axes.axvline(at, color=GREY, linestyle=style, linewidth=1.2, label=plain(name))
+                          markersize=4, capsize=2, linewidth=1.2, label=label)  # fmt: skip
+    for style, (name, at) in zip(("--", ":", "-."), drawn.items(), strict=False):
+        axes.axvline(at, color=GREY, linestyle=style, linewidth=1.2, label=plain(name))
     axes.set_xscale(scale)
     axes.set_yticks(range(len(rows)), [short(name) for name in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
