@@ -15,15 +15,34 @@ if TYPE_CHECKING:
     from . import tasks as tasks
     from . import theory as theory
     from . import train as train
+    from ._allocator import keep_freed_memory as keep_freed_memory
     from ._memory import OnlineMemory as OnlineMemory
     from ._weights import load as load
+    from ._weights import register_classes as register_classes
     from ._weights import save as save
 
 __version__ = "0.1.0"
 _PARTS = ("baselines", "nn", "tasks", "theory", "train")
-_HOMES = {"OnlineMemory": "._memory", "load": "._weights", "save": "._weights"}
-__all__ = ["OnlineMemory", "__version__", "baselines", "load", "nn", "save", "tasks", "theory"]
-__all__ += ["train"]
+_HOMES = {
+    "OnlineMemory": "._memory",
+    "keep_freed_memory": "._allocator",
+    "load": "._weights",
+    "register_classes": "._weights",
+    "save": "._weights",
+}
+__all__ = [
+    "OnlineMemory",
+    "__version__",
+    "baselines",
+    "keep_freed_memory",
+    "load",
+    "nn",
+    "register_classes",
+    "save",
+    "tasks",
+    "theory",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,10 +15,7 @@ from ._errors import UserError
 def check_alpha(alpha: float, largest: float | None = None) -> float:
     """The singularity index as a float in [0, 1), or in [0, `largest`] when that is given."""
     allowed = "[0, 1)" if largest is None else f"[0, {largest}]"
-    try:
-        value = float(alpha)
-    except (TypeError, ValueError):
-        raise ValueError(f"alpha must be a number in {allowed}, got {alpha!r}") from None
+    value = _number(alpha)
     inside = 0 <= value < 1 if largest is None else 0 <= value <= largest
     if not inside:
         raise ValueError(f"alpha must lie in {allowed}, got {alpha!r}")
@@ -27,7 +24,7 @@ def check_alpha(alpha: float, largest: float | None = None) -> float:
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     """One of a few words."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
 
@@ -52,13 +49,35 @@ def check_count(name: str, count: SupportsIndex, smallest: int) -> int:
 
 def check_positive(name: str, value: float) -> float:
     """A finite number above zero."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
+    number = _number(value)
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
     return number
+
+
+def check_probability(name: str, value: float) -> float:
+    """A number in [0, 1)."""
+    number = _number(value)
+    if not 0 <= number < 1:
+        raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
+    return number
+
+
+def check_flag(name: str, value: bool) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def _number(value: object) -> float:
+    """The value as a float; NaN where it is no number."""
+    if isinstance(value, str | bytes | bool):
+        return np.nan
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
 
 
 def check_unit_interval(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
@@ -88,7 +107,7 @@ def check_samples(samples: ArrayLike) -> Float[np.ndarray, "..."]:
     return array
 
 
-def check_real(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
+def check_real(name: str, values: object) -> Float[np.ndarray, "..."]:
     """Finite real numbers, as a float64 array."""
     try:
         array = np.asarray(values)

@@ -1,13 +1,19 @@
 """Models in one safetensors file: parameters as tensors, structure as JSON in its header.
 
-The JSON names classes of `fractal` and `equinox.nn` and the values of their fields, nothing else:
-loading a file sets fields and runs no code of it.
+The JSON names classes and the values of their fields, nothing else. Only classes of `fractal.nn`,
+`fractal.baselines` and `equinox.nn`, and those registered by `register_classes`, can be named:
+loading a file sets their fields, imports nothing and calls nothing that the file names.
+
+A loaded object is checked against the annotations and invariants of its classes, and a
+`SequenceModel` by tracing a call, so that a damaged or tampered file is refused.
 """
 
 import dataclasses
-import importlib
+import functools
 import json
 import os
+import types
+import typing
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,132 +21,270 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import AbstractArray, jaxtyped
 
+from . import baselines, nn
 from ._errors import UserError
 from ._files import read_tensors, write_tensors
 
-_FORMAT = "fractal.model 1"
-_MODULES = ("fractal.nn", "equinox.nn", "fractal.baselines")  # whose public classes a file may hold
-
-
-_REGISTERED: dict[str, type] = {}
-
-
-def register_classes(prefix: str, classes: Sequence[type]) -> None:
-    """Let files hold these classes, named "prefix.ClassName"."""
-    _REGISTERED.update({f"{prefix}.{cls.__name__}": cls for cls in classes})
-
-
-def check_savable(model: Any) -> None:
-    """Raise UserError if `save` would refuse the model."""
-    try:
-        _encoded(model, "", {})
-    except ValueError as error:
-        message = f"{error}: register it with classes= of fractal.train.register_model"
-        raise UserError(message) from None
+_FORMAT = "fractal.model"
+_VERSION = 1  # of the layout of the JSON; a file of a later version is refused
+_PUBLIC = {"fractal.nn": nn, "fractal.baselines": baselines, "equinox.nn": eqx.nn}
+_registered: dict[str, type] = {}
 
 
 def save(path: str | os.PathLike, model: Any) -> None:
-    """Write a model, with all that is needed to build it again.
+    """Write a model to a file, with all that is needed to build it again.
 
     **Arguments:**
 
     - `path`: of the file; by convention it ends in `.safetensors`.
-    - `model`: a `SequenceModel`, a `FractalSSM`, any module made of such, or a state of one.
+    - `model`: a `SequenceModel`, a `FractalSSM`, any module made of these, or a state of one.
+      Modules of other packages must be registered first (`register_classes`).
     """
     tensors: dict[str, np.ndarray] = {}
-    structure = json.dumps(_encoded(model, "", tensors))
-    write_tensors(path, tensors, {"format": _FORMAT, "structure": structure})
+    structure = _encode(model, "", tensors)
+    metadata = {"format": _FORMAT, "version": str(_VERSION)}
+    metadata["structure"] = json.dumps(structure, sort_keys=True)
+    write_tensors(path, {name: np.asarray(x, order="C") for name, x in tensors.items()}, metadata)
 
 
 def load(path: str | os.PathLike) -> Any:
-    """The model that `save` wrote. A file from a stranger cannot execute code."""
+    """Read the model that `save` wrote. A file from a stranger cannot execute code."""
     try:
         tensors, metadata = read_tensors(path, _FORMAT)
-        structure = json.loads(metadata["structure"])
+        if metadata.get("version") != str(_VERSION):
+            raise ValueError(
+                f"its version is {metadata.get('version')!r}, this version of fractal reads "
+                f"{_VERSION}"
+            )
+        structure = json.loads(metadata.get("structure", "null"))
         if not (isinstance(structure, dict) and "class" in structure):
             raise ValueError("it holds no module")
-        return _decoded(structure, tensors)
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        unused = set(tensors)
+        model = _decode(structure, "", tensors, unused)
+        if unused:
+            raise ValueError(f"its tensor {min(unused)} belongs to no field")
+        _check_runs(model)
+    except (ValueError, RecursionError) as error:
         message = f"{os.fspath(path)} is not a model that fractal.save wrote: {error}"
-        raise ValueError(message.replace("\n", " ")) from None
+        raise ValueError(" ".join(message.split())) from None
+    return model
 
 
-def _encoded(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
-    """JSON for a value; arrays go to `tensors` under their path in the model."""
+def register_classes(prefix: str, classes: Sequence[type]) -> None:
+    """Let `save` and `load` handle modules of other packages.
+
+    **Arguments:**
+
+    - `prefix`: files name the classes as `prefix.ClassName`. A file can be loaded wherever the
+      same prefix and class names are registered.
+    - `classes`: Equinox modules or named tuples.
+    """
+    if not isinstance(prefix, str) or not prefix.isidentifier():
+        raise UserError(f"must be a name such as 'mine', got {prefix!r}", argument="prefix")
+    for cls in classes:
+        if not _is_record(cls):
+            raise UserError(
+                f"must be Equinox modules or named tuples, got {cls!r}", argument="classes"
+            )
+        name = f"{prefix}.{cls.__name__}"
+        if _registered.setdefault(name, cls) is not cls:
+            raise UserError(f"{name} is registered already, for another class", argument="classes")
+
+
+def check_savable(model: Any) -> None:
+    """Raise `UserError` if `save` could not write this model; arrays may be abstract."""
+    _encode(model, "", {})
+
+
+def _is_record(cls: Any) -> bool:
+    if not isinstance(cls, type):
+        return False
+    return issubclass(cls, eqx.Module) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+
+
+def _encode(value: Any, name: str, tensors: dict[str, Any]) -> Any:
+    """Describe a value in JSON; arrays go to `tensors` under their path in the model."""
 
     def within(items):
         return {
-            str(key): _encoded(item, f"{name}.{key}" if name else str(key), tensors)
+            str(key): _encode(item, f"{name}.{key}" if name else str(key), tensors)
             for key, item in items
         }
 
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, jax.Array | np.ndarray):
+    if isinstance(value, jax.Array | np.ndarray | jax.ShapeDtypeStruct):
         if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
-            raise ValueError(f"{name} cannot be saved: it is a random key")
-        tensors[name] = np.asarray(value, order="C")
+            raise UserError(f"{name} cannot be saved: it is a random key")
+        tensors[name] = value
         return {"tensor": name}
-    if isinstance(value, eqx.Module):
-        fields = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
-        return {"class": _public_name(type(value), name), "fields": within(fields)}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        record: Any = value
-        fields = record._asdict().items()
-        return {"class": _public_name(type(value), name), "fields": within(fields)}
+    if _is_record(type(value)):
+        return {"class": _name_of(type(value), name), "fields": within(_fields(value).items())}
     if isinstance(value, tuple | list):
         return {type(value).__name__: list(within(enumerate(value)).values())}
-    raise ValueError(f"{name or 'the model'} cannot be saved: it is a {type(value).__name__}")
+    raise UserError(f"{name or 'the model'} cannot be saved: it is a {type(value).__name__}")
 
 
-def _decoded(value: Any, tensors: dict[str, np.ndarray]) -> Any:
-    """Undo `_encoded`."""
+def _fields(value: Any) -> dict[str, Any]:
+    if isinstance(value, eqx.Module):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    return value._asdict()
+
+
+def _decode(value: Any, name: str, tensors: dict[str, np.ndarray], unused: set[str]) -> Any:
+    """Build what `_encode` described."""
     if not isinstance(value, dict):
         return value
+
+    def within(items):
+        return {
+            key: _decode(item, f"{name}.{key}" if name else str(key), tensors, unused)
+            for key, item in items
+        }
+
     match value:
-        case {"tensor": name}:
-            array = jnp.asarray(tensors[name])
-            if array.dtype != tensors[name].dtype:
-                raise ValueError(
-                    f"it holds {tensors[name].dtype} numbers: call "
-                    "jax.config.update('jax_enable_x64', True) first"
-                )
-            return array
-        case {"tuple": items}:
-            return tuple(_decoded(item, tensors) for item in items)
-        case {"list": items}:
-            return [_decoded(item, tensors) for item in items]
-        case {"class": name, "fields": fields}:
-            cls = _public_class(name)
-            values = {field: _decoded(item, tensors) for field, item in fields.items()}
-            if issubclass(cls, tuple):
-                return cls(**values)
-            expected = {field.name for field in dataclasses.fields(cls)}
-            if set(values) != expected:
-                raise ValueError(f"{name} has the fields {sorted(expected)}, not {sorted(values)}")
-            module = object.__new__(cls)
-            for field, item in values.items():
-                object.__setattr__(module, field, item)
-            return module
-    raise ValueError(f"{str(value)[:60]!r} is not understood")
+        case {"tensor": str(tensor), **rest} if not rest:
+            if tensor not in tensors:
+                raise ValueError(f"it holds no tensor {tensor!r}")
+            unused.discard(tensor)
+            return _array(tensors[tensor])
+        case {"tuple": list(items), **rest} if not rest:
+            return tuple(within(enumerate(items)).values())
+        case {"list": list(items), **rest} if not rest:
+            return list(within(enumerate(items)).values())
+        case {"class": str(cls), "fields": dict(fields), **rest} if not rest:
+            return _build(cls, name, within(fields.items()))
+    raise ValueError(f"{json.dumps(value)[:60]} is not understood")
 
 
-def _public_name(cls: type, name: str) -> str:
-    for registered, known in _REGISTERED.items():
-        if known is cls:
-            return registered
-    for module in _MODULES:
-        if getattr(importlib.import_module(module), cls.__name__, None) is cls:
-            return f"{module}.{cls.__name__}"
-    raise ValueError(f"{name or 'the model'} cannot be saved: {cls.__name__} is not of fractal")
+def _array(tensor: np.ndarray) -> jax.Array:
+    array = jnp.asarray(tensor)
+    if array.dtype != tensor.dtype:
+        raise ValueError(
+            f"it holds {tensor.dtype} numbers: call jax.config.update('jax_enable_x64', True) first"
+        )
+    return array
 
 
-def _public_class(name: str) -> type:
-    if str(name) in _REGISTERED:
-        return _REGISTERED[str(name)]
-    module, _, attribute = str(name).rpartition(".")
-    cls = getattr(importlib.import_module(module), attribute, None) if module in _MODULES else None
-    if isinstance(cls, type) and (issubclass(cls, eqx.Module) or hasattr(cls, "_fields")):
-        return cls
-    raise ValueError(f"{name!r} is not a class of {' or '.join(_MODULES)}")
+def _build(class_name: str, name: str, values: dict[str, Any]) -> Any:
+    """An instance of a registered class with these fields; later fields take their defaults."""
+    cls = _class_of(class_name)
+    defaults = _defaults(cls)
+    missing = [field for field in defaults if field not in values]
+    unknown = [field for field in values if field not in defaults]
+    if unknown or any(defaults[field] is dataclasses.MISSING for field in missing):
+        raise ValueError(f"{class_name} has the fields {sorted(defaults)}, not {sorted(values)}")
+    values |= {field: defaults[field] for field in missing}
+    _check_annotations(cls, name, values)
+    if issubclass(cls, tuple):
+        return cls(**values)
+    module = object.__new__(cls)
+    for field, item in values.items():
+        object.__setattr__(module, field, item)
+    for base in cls.__mro__:
+        if "__check_init__" in vars(base):
+            vars(base)["__check_init__"](module)
+    return module
+
+
+def _defaults(cls: Any) -> dict[str, Any]:
+    """The fields of a class, with `MISSING` for those without a default."""
+    if dataclasses.is_dataclass(cls):
+        return {
+            field.name: field.default
+            if field.default_factory is dataclasses.MISSING
+            else field.default_factory()
+            for field in dataclasses.fields(cls)
+        }
+    return {field: cls._field_defaults.get(field, dataclasses.MISSING) for field in cls._fields}
+
+
+def _check_annotations(cls: type, name: str, values: dict[str, Any]) -> None:
+    """Refuse values that the class does not declare; sizes of arrays must fit together."""
+    try:
+        hints = typing.get_type_hints(cls)
+    except NameError:  # a class that was registered with annotations that only its module knows
+        return
+    with jaxtyped("context"):
+        for field, value in values.items():
+            if field in hints and not _is_instance(value, hints[field]):
+                where = f"{name}.{field}" if name else field
+                shown = getattr(value, "dtype", None) or repr(value)[:40]
+                shape = f"{list(value.shape)}" if hasattr(value, "shape") else ""
+                raise ValueError(f"its {where} cannot be {shown}{shape}")
+
+
+def _is_instance(value: Any, hint: Any) -> bool:
+    """Whether a value fits an annotation; annotations of other kinds than ours accept anything."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_is_instance(value, one) for one in arguments)
+    if origin is typing.Literal:
+        return type(value) is not bool and value in arguments
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return all(_is_instance(item, arguments[0]) for item in value)
+        return len(value) == len(arguments) and all(map(_is_instance, value, arguments))
+    if hint in (int, float):
+        return isinstance(value, int | hint) and not isinstance(value, bool)
+    if hint is None:
+        return value is None
+    if hint is Any:
+        return True
+    if isinstance(hint, type) and (origin is None or issubclass(hint, AbstractArray)):
+        return isinstance(value, hint)
+    return True
+
+
+def _check_runs(model: Any) -> None:
+    """Trace a call of a `SequenceModel`, which fails where the sizes of its parts do not fit."""
+    if not isinstance(model, nn.SequenceModel):
+        return
+    dtypes = {x.dtype for x in jax.tree.leaves(model)}
+    if dtypes not in ({jnp.dtype("float32")}, {jnp.dtype("float64")}):
+        raise ValueError(f"its tensors are of {', '.join(sorted(map(str, dtypes)))}")
+    shape: tuple[int, ...] = (3,)
+    if isinstance(model.encoder, eqx.nn.Linear):
+        shape = (3, model.encoder.weight.shape[1])
+    if model.task == "retrieval":
+        shape = (2, *shape)
+    dtype = jnp.int32 if isinstance(model.encoder, eqx.nn.Embedding) else dtypes.pop()
+    try:
+        jax.eval_shape(model, jax.ShapeDtypeStruct(shape, dtype))
+    except (TypeError, AttributeError, IndexError) as error:
+        raise ValueError(f"its parts do not fit together: {error}") from None
+
+
+@functools.cache
+def _public_classes() -> dict[str, type]:
+    """The public classes of our own packages and of `equinox.nn`, by name."""
+    return {
+        f"{module}.{name}": cls
+        for module, package in _PUBLIC.items()
+        for name, cls in vars(package).items()
+        if not name.startswith("_") and _is_record(cls)
+    }
+
+
+def _name_of(cls: type, name: str) -> str:
+    for known in (_public_classes(), _registered):
+        for key, value in known.items():
+            if value is cls:
+                return key
+    raise UserError(
+        f"{name or 'the model'} cannot be saved: {cls.__name__} is not registered; pass it in "
+        "classes= of fractal.train.register_model, or to fractal.register_classes"
+    )
+
+
+def _class_of(name: str) -> type:
+    cls = _public_classes().get(name) or _registered.get(name)
+    if cls is None:
+        raise ValueError(
+            f"{name!r} is not a class of {', '.join(_PUBLIC)}, nor one that is registered"
+        )
+    return cls

@@ -8,7 +8,7 @@ from mixers import signal
 
 
 def layer(width=6, heads=2, **options):
-    return Attention(width, heads, **{"key": jax.random.key(0)} | options)
+    return Attention(width, heads=heads, **{"key": jax.random.key(0)} | options)
 
 
 def explicit(attention, u, mask):

@@ -10,7 +10,7 @@ from mixers import complex_of, signal, streamed
 
 
 def layer(width=3, order=5, **options):
-    return DSS(width, order, **{"key": jax.random.key(0)} | options)
+    return DSS(width, order=order, **{"key": jax.random.key(0)} | options)
 
 
 def dense_kernels(ssm, length):

@@ -44,7 +44,7 @@ def model(name, makers, **options):
         options = {"block": block, "positions": "sinusoid"} | options
     else:
         options = {"mixer": makers[name]} | options
-    return SequenceModel(7, 3, 6, 1, key=jax.random.key(0), **options)
+    return SequenceModel(7, 3, width=6, depth=1, key=jax.random.key(0), **options)
 
 
 @pytest.mark.parametrize("name", slow_but(BOTH_WAYS, "s4", "transformer"))
@@ -104,7 +104,7 @@ def test_a_model_learns_to_compare_padded_documents(name):
 def test_padding_changes_nothing_before_it(name):
     """The softmax kernel of DSS spans the padded length: only values must not matter there."""
     mixer, u = BOTH_WAYS[name](6, key=jax.random.key(0)), signal(20, 6)
-    run = jax.jit(lambda mixer, u, mask=None: mixer(u, None, None, mask)[0])
+    run = jax.jit(lambda mixer, u, mask=None: mixer(u, mask=mask)[0])
     mask = np.arange(27) < 20
     garbage = np.where(np.arange(7)[:, None] == 3, np.nan, 1e3)
     y = run(mixer, np.concatenate([u, garbage * np.ones((7, 6))]), mask)[:20]

@@ -11,7 +11,9 @@ from mixers import signal, streamed
 
 
 def layer(width=3, order=6, memories=2, window=20.0, **options):
-    return LMU(width, order, memories, window, **{"key": jax.random.key(0)} | options)
+    return LMU(
+        width, order=order, memories=memories, window=window, **{"key": jax.random.key(0)} | options
+    )
 
 
 def brute_force(lmu, u, dt=1.0):

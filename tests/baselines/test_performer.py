@@ -10,7 +10,7 @@ from mixers import signal, streamed
 
 
 def layer(width=6, heads=2, **options):
-    return Performer(width, heads, **{"count": 8, "key": jax.random.key(0)} | options)
+    return Performer(width, heads=heads, **{"count": 8, "key": jax.random.key(0)} | options)
 
 
 def explicit(performer, u, mask):
@@ -86,7 +86,7 @@ def test_the_error_falls_with_the_square_root_of_the_number_of_features():
     """The first rows of many are as good as few."""
     performer, u = layer(), 0.4 * signal(50, 6)
     attention = eqx.tree_at(
-        lambda a: (a.projections, a.out), Attention(6, 2, key=jax.random.key(0)),
+        lambda a: (a.projections, a.out), Attention(6, heads=2, key=jax.random.key(0)),
         (performer.projections, performer.out),
     )  # fmt: skip
 

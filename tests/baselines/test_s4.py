@@ -10,7 +10,7 @@ from mixers import complex_of, signal, streamed
 
 
 def layer(width=2, order=8, length=30, **options):
-    return S4(width, order, length, **{"key": jax.random.key(0)} | options)
+    return S4(width, order=order, length=length, **{"key": jax.random.key(0)} | options)
 
 
 def dense(ssm, dt=1.0):

@@ -9,7 +9,7 @@ from mixers import complex_of, signal, streamed
 
 
 def layer(width=4, order=8, **options):
-    return S4D(width, order, **{"key": jax.random.key(0)} | options)
+    return S4D(width, order=order, **{"key": jax.random.key(0)} | options)
 
 
 def dense_kernels(ssm, length, dt=1.0):

@@ -11,7 +11,7 @@ from mixers import signal, streamed
 
 
 def layer(width=3, order=16, blocks=2, **options):
-    return S5(width, order, blocks, **{"key": jax.random.key(0)} | options)
+    return S5(width, order=order, blocks=blocks, **{"key": jax.random.key(0)} | options)
 
 
 def published(ssm, u, dt=1.0, mask=None, clip=False):
@@ -65,7 +65,7 @@ def test_outputs_equal_the_published_formulas_in_a_loop(options, irregular, x64,
         mask = rng.uniform(size=70) < 0.7 if irregular else None
         expected = published(ssm, u, 1.0 if dt is None else dt, mask, clip="clip_eigs" in options)
         counted = slice(None) if mask is None else mask
-        y, _ = ssm(u, None, dt, mask)
+        y, _ = ssm(u, dt=dt, mask=mask)
         np.testing.assert_allclose(y[counted], expected[counted], atol=tolerance)
 
 
@@ -91,7 +91,7 @@ def test_eigenvalues_start_as_blocks_of_legs_normal_form():
 )
 def test_parameters_start_with_the_published_variances(C_init, variance):
     """V* V = 1 on the kept half: turning by V keeps the variance of complex noise."""
-    ssm = S5(50, 64, 4, C_init, key=jax.random.key(0))
+    ssm = S5(50, order=64, blocks=4, C_init=C_init, key=jax.random.key(0))
     np.testing.assert_allclose(np.mean(np.sum(ssm.C**2, axis=-1)), variance, rtol=0.1)
     np.testing.assert_allclose(np.mean(np.sum(ssm.B**2, axis=-1)), 1 / 64, rtol=0.1)
     # JAX's own initializer on the shapes that the published code hands to it.
@@ -150,9 +150,9 @@ def test_bad_arguments_are_named(call, message):
 
 def test_padding_at_the_end_is_a_count_as_well_as_a_mask(rng):
     with jax.enable_x64(True):
-        ssm = S5(4, 8, blocks=2, bidirectional=True, key=jax.random.key(0))
+        ssm = S5(4, order=8, blocks=2, bidirectional=True, key=jax.random.key(0))
         u = rng.normal(size=(30, 4))
-        masked, state = ssm(u, None, None, np.arange(30) < 21)
+        masked, state = ssm(u, mask=np.arange(30) < 21)
         counted, other = ssm(u, None, None, 21)
         np.testing.assert_allclose(counted[:21], masked[:21], atol=1e-12)
         np.testing.assert_allclose(other, state, atol=1e-12)

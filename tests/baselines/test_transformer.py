@@ -21,7 +21,7 @@ def model(attention, **options):
     made = functools.partial(
         TransformerBlock, attention=functools.partial(attention, heads=2), mlp=8
     )
-    return SequenceModel(7, 3, 6, 1, block=made, key=jax.random.key(0), **options)
+    return SequenceModel(7, 3, width=6, depth=1, block=made, key=jax.random.key(0), **options)
 
 
 def test_a_block_is_two_residuals_behind_norms():

@@ -134,9 +134,12 @@ def test_a_users_mistake_is_one_line_and_writes_nothing(
 
 
 @pytest.mark.parametrize("command", [(), ("train",), ("eval",), ("compare",), ("data",)])
-def test_help_fits_a_screen_and_shows_an_example(capsys, command):
+def test_help_shows_an_example_and_all_settings(capsys, command):
     with pytest.raises(SystemExit):
         main([*command, "--help"])
     out = capsys.readouterr().out
-    assert len(out.splitlines()) <= 50
+    has_settings = command in (("train",), ("compare",))
+    assert len(out.splitlines()) <= (110 if has_settings else 50)
+    for setting in ("--model.width INT", "--optimizer.lr FLOAT", "--data.batch INT", "--keep INT"):
+        assert (setting in out) == has_settings
     assert "Example: fractal" in out

@@ -7,8 +7,8 @@ from fractal.nn import BatchNorm, Block, FractalSSM, LayerNorm
 
 
 def block(gate="silu", norm="layer", dropout=0.0, width=6):
-    ssm = FractalSSM(width, 4, (0.0, 0.9), key=jax.random.key(0))
-    return Block(ssm, width, gate, norm, dropout, key=jax.random.key(1))
+    ssm = FractalSSM(width, order=4, alphas=(0.0, 0.9), key=jax.random.key(0))
+    return Block(ssm, width, gate=gate, norm=norm, dropout=dropout, key=jax.random.key(1))
 
 
 def dense(linear, x):

@@ -51,7 +51,9 @@ def _at(bank, place):
 @pytest.mark.parametrize("init", [pytest.param("normal", marks=pytest.mark.slow), "fractional"])
 def test_loss_gradient_of_learned_alpha_equals_finite_differences_under_jit(init):
     with jax.enable_x64(True):
-        ssm = FractalSSM(2, 8, ALPHAS, init, learn_alpha=True, key=jax.random.key(0))
+        ssm = FractalSSM(
+            2, order=8, alphas=ALPHAS, init=init, learn_alpha=True, key=jax.random.key(0)
+        )
         u = jax.random.normal(jax.random.key(1), (40, 2))
 
         @jax.jit
@@ -79,7 +81,7 @@ def test_learned_alpha_stays_inside_its_range_wherever_training_goes():
 
 def test_learned_alpha_is_refused_for_the_published_spectrum_which_has_none():
     with pytest.raises(ValueError, match="the same for every alpha"):
-        FractalSSM(2, 8, init="published", learn_alpha=True, key=jax.random.key(0))
+        FractalSSM(2, order=8, init="published", learn_alpha=True, key=jax.random.key(0))
 
 
 def test_a_free_bank_starts_at_the_spectra_of_its_blocks():

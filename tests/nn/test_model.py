@@ -12,9 +12,11 @@ from fractal.nn import FractalSSM, SequenceModel
 SMALL = functools.partial(FractalSSM, order=4, alphas=(0.0, 0.9))
 
 
-def model(inputs=7, outputs=3, width=8, depth=2, mixer=SMALL, **options):
+def model(inputs=7, outputs=3, width=8, depth=2, **options):
+    if "block" not in options:
+        options.setdefault("mixer", SMALL)
     return SequenceModel(
-        inputs, outputs, width, depth, mixer=mixer, key=jax.random.key(0), **options
+        inputs, outputs, width=width, depth=depth, key=jax.random.key(0), **options
     )
 
 
@@ -66,7 +68,7 @@ def test_padding_does_not_change_the_answer(pooling):
     x, mask = values(15, 7), jnp.arange(24) < 15
     padded = jnp.concatenate([x, jnp.full((9, 7), jnp.nan)])
     np.testing.assert_allclose(m(padded, mask=mask), m(x), atol=1e-5)
-    np.testing.assert_allclose(m(padded, mask=15), m(x), atol=1e-5)
+    np.testing.assert_allclose(m(padded, lengths=15), m(x), atol=1e-5)
     gradient = jax.grad(lambda m: jnp.sum(m(padded, mask=mask)))(m)
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 
@@ -86,7 +88,7 @@ def test_retrieval_shares_its_encoder_and_masks_each_document():
     garbage = x.at[1, 7:].set(5)
     np.testing.assert_allclose(m(x, mask=mask), m(garbage, mask=mask), atol=1e-5)
     assert not np.allclose(m(x, mask=mask), m(x[::-1], mask=mask[::-1]))
-    np.testing.assert_allclose(m(x, mask=mask), m(garbage, mask=lengths), atol=1e-5)
+    np.testing.assert_allclose(m(x, mask=mask), m(garbage, lengths=lengths), atol=1e-5)
 
 
 def test_batch_statistics_of_training_carry_over_to_inference():
@@ -123,10 +125,10 @@ class Doubling(eqx.Module):
     def __init__(self, width, *, key):
         self.mixer = SMALL(width, key=key)
 
-    def __call__(self, x, state=None, dt=None, mask=None):
+    def __call__(self, x, state=None, dt=None, lengths=None, mask=None):
         return 2 * x, state
 
-    def training(self, x, dt=None, mask=None, axes=(), *, key):
+    def training(self, x, dt=None, lengths=None, mask=None, axes=(), *, key):
         return 2 * x, None
 
     def step(self, x, state, dt=None):
@@ -236,6 +238,14 @@ def test_models_export_for_cpu_cuda_and_tpu(clock):
         (lambda: model(positions="rotary"), "positions must be one of none, sinusoid, learned"),
         (lambda: model(positions="learned"), "length is for positions='learned', which needs it"),
         (lambda: model(length=5), "length is for positions='learned'"),
+        (lambda: model(block=Doubling, gate="silu", dropout=0.0), "gate and dropout cannot be"),
+        (lambda: model(block=Doubling, mixer=SMALL), "mixer cannot be given together with block"),
+        (lambda: model()(tokens(5), lengths=6), r"lengths must lie in \[0, 5\]"),
+        (lambda: model()(tokens(5), lengths=3, mask=np.ones(5, bool)), "lengths or mask, not both"),
+        (lambda: model()(tokens(5), dt=-1.0), "dt must be finite and not negative"),
+        (lambda: model()(tokens(5), dt=np.nan), "dt must be finite and not negative"),
+        (lambda: model()(tokens(5) + 7), "x must hold tokens below 7"),
+        (lambda: model(task="retrieval")(tokens(2, 5), lengths=3), "lengths must hold one entry"),
         (lambda: model(positions="learned", length=5)(tokens(6)), "x must hold at most 5 steps"),
     ],
 )

@@ -17,7 +17,7 @@ CLOCKS = ("uniform", "scale-invariant")
 
 def layer(width=3, order=8, **options):
     return FractalSSM(
-        width, order, **{"alphas": (0.0, 0.5, 0.9), "key": jax.random.key(0)} | options
+        width, order=order, **{"alphas": (0.0, 0.5, 0.9), "key": jax.random.key(0)} | options
     )
 
 
@@ -26,8 +26,8 @@ def signal(length, width=3, seed=1):
 
 
 @eqx.filter_jit
-def run(ssm, u, state=None, dt=None, mask=None):
-    return ssm(u, state, dt, mask)
+def run(ssm, u, state=None, dt=None, lengths=None, mask=None):
+    return ssm(u, state, dt, lengths, mask)
 
 
 def brute_force(ssm, u, dt=None, mask=None, reverse=False):
@@ -74,7 +74,7 @@ def test_outputs_equal_a_loop_of_matrix_exponentials(init, clock, discretization
         u, rng = signal(37), np.random.default_rng(0)
         keep = rng.uniform(size=37) < 0.7
         for dt, mask in [(None, None), (rng.uniform(0.1, 2, 37), keep)]:
-            y, state = run(ssm, u, None, dt, None if mask is None else jnp.array(mask))
+            y, state = run(ssm, u, None, dt, mask=None if mask is None else jnp.array(mask))
             sides = [brute_force(ssm, u, dt, mask, reverse) for reverse in (False, True)]
             x = np.concatenate([part for z in sides for part in (z.real, z.imag)], axis=1)
             expected = x @ np.asarray(ssm.C).T + np.asarray(ssm.D) * np.asarray(u)
@@ -143,8 +143,8 @@ def test_masked_padding_changes_nothing_before_it(clock, bidirectional, counted)
     y, state = run(ssm, u)
     garbage = (1e3 * signal(23, seed=5)).at[3].set(jnp.nan)
     padded = jnp.concatenate([u, garbage])
-    mask = jnp.int32(40) if counted else jnp.arange(63) < 40
-    y_padded, state_padded = run(ssm, padded, None, None, mask)
+    padding = {"lengths": 40} if counted else {"mask": jnp.arange(63) < 40}
+    y_padded, state_padded = run(ssm, padded, **padding)
     np.testing.assert_allclose(y_padded[:40], y, atol=1e-5)
     np.testing.assert_allclose(state_padded.modes, state.modes, atol=1e-5)
     assert state_padded.time == state.time
@@ -171,13 +171,13 @@ def test_a_stretched_signal_ends_in_the_same_state_under_the_scale_invariant_clo
     init, dtype, tolerance
 ):
     with jax.enable_x64(dtype == "float64"):
-        ssm = FractalSSM(2, 16, init=init, clock="scale-invariant", key=jax.random.key(0))
+        ssm = FractalSSM(2, order=16, init=init, clock="scale-invariant", key=jax.random.key(0))
         u = jnp.asarray(np.stack([signals(300, i)["brownian"] for i in range(2)], axis=1), dtype)
 
         def ends(stretch, dt=None):  # padded to one length, to be compiled once
             stretched = jnp.repeat(u, stretch, axis=0)
             padded = jnp.zeros((3000, 2), dtype).at[: len(stretched)].set(stretched)
-            return run(ssm, padded, None, dt, jnp.arange(3000) < len(stretched))[1].modes
+            return run(ssm, padded, None, dt, mask=jnp.arange(3000) < len(stretched))[1].modes
 
         state = ends(1)
         assert state.dtype == jnp.result_type(dtype, jnp.complex64)
@@ -193,8 +193,8 @@ def test_the_fractional_layer_recalls_as_well_as_the_best_projection_in_float32(
     """Frozen layer, linear read-out of its state, order 16, Brownian paths."""
     order, samples = 16, 2000
     ssm = FractalSSM(
-        1, order, (alpha,), "fractional", "scale-invariant", dt_min=1, dt_max=1,
-        key=jax.random.key(0),
+        1, order=order, alphas=alpha, init="fractional", clock="scale-invariant", dt_min=1,
+        dt_max=1, key=jax.random.key(0),
     )  # fmt: skip
     paths = np.stack([signals(samples, seed)["brownian"] for seed in range(60)])
     states = eqx.filter_jit(lambda s, u: jax.vmap(lambda u: s(u)[1].modes)(u))(
@@ -223,7 +223,13 @@ def test_white_noise_comes_out_with_unit_variance(init, order, alphas, dt):
     outputs = []
     for seed in range(3):
         ssm = FractalSSM(
-            256, order, alphas, init, dt_min=dt[0], dt_max=dt[1], key=jax.random.key(seed)
+            256,
+            order=order,
+            alphas=alphas,
+            init=init,
+            dt_min=dt[0],
+            dt_max=dt[1],
+            key=jax.random.key(seed),
         )
         y, _ = run(ssm, signal(6000, 256, seed))
         outputs.append(y[2000:])
@@ -399,7 +405,12 @@ def test_an_empty_sequence_leaves_the_state_alone():
         (lambda: layer(dt_min=1), "dt_min must not exceed dt_max"),
         (lambda: layer()(jnp.zeros((5, 2))), r"u must have shape \(time, 3\)"),
         (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(4)), "dt must be a number or have shape"),
-        (lambda: layer()(jnp.zeros((5, 3)), mask=jnp.ones(4) > 0), r"mask must be a count or"),
+        (lambda: layer()(jnp.zeros((5, 3)), mask=jnp.ones(4) > 0), "mask must be boolean, of"),
+        (lambda: layer()(jnp.zeros((5, 3)), dt=-np.ones(5)), "dt must be finite and not negative"),
+        (lambda: layer()(jnp.zeros((5, 3)), dt=np.inf), "dt must be finite and not negative"),
+        (lambda: layer()(jnp.zeros((5, 3)), lengths=-1), r"lengths must lie in \[0, 5\]"),
+        (lambda: layer()(1j * jnp.ones((5, 3))), "u must be real"),
+        (lambda: layer().step(jnp.zeros(3), layer().initial_state(), dt=-1), "dt must be finite"),
         (lambda: layer(bidirectional=True).step(jnp.zeros(3), layer().initial_state()), "no step"),
         (
             lambda: layer(bidirectional=True)(jnp.zeros((5, 3)), layer().initial_state()),

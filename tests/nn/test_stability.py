@@ -40,7 +40,7 @@ def trained(ssm):
 )  # fmt: skip
 def test_a_million_steps_after_rough_training_neither_grow_nor_break(init, clock, learn_alpha):
     ssm = trained(FractalSSM(
-        4, 8, init=init, clock=clock, learn_alpha=learn_alpha, dt_min=1e-4, dt_max=1.0,
+        4, order=8, init=init, clock=clock, learn_alpha=learn_alpha, dt_min=1e-4, dt_max=1.0,
         key=jax.random.key(0),
     ))  # fmt: skip
     run = eqx.filter_jit(lambda ssm, u, state: ssm(u, state))

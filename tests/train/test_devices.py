@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fractal._errors import UserError
-from fractal.train._devices import join_processes
+from fractal.train import join_processes
 
 COMMAND = [sys.executable, "-m", "fractal.cli", "train", "listops", "--steps", "12"]
 COMMAND += ["--data.batch", "16", "--model.width", "8", "--model.depth", "1"]
@@ -78,11 +78,11 @@ def test_a_batch_that_the_devices_cannot_share_is_refused(folder, tmp_path):
 
 
 def test_half_a_description_of_the_processes_is_refused(monkeypatch):
-    with pytest.raises(UserError, match="need --coordinator"):
+    with pytest.raises(UserError, match="coordinator: is needed"):
         join_processes(None, 2, 0)
-    with pytest.raises(UserError, match="needs --processes N"):
+    with pytest.raises(UserError, match="processes: must be given"):
         join_processes("127.0.0.1:1234", None, 0)
     monkeypatch.setenv("FRACTAL_COORDINATOR", "127.0.0.1:1234")
     monkeypatch.setenv("FRACTAL_PROCESSES", "2")
-    with pytest.raises(UserError, match="needs --process N"):
+    with pytest.raises(UserError, match="process: must be given"):
         join_processes(None, None, None)

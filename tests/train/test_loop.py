@@ -14,18 +14,21 @@ import pytest
 
 import fractal
 from fractal._errors import UserError
-from fractal.train import _checkpoints as checkpoints
-from fractal.train import _loop as loop
+from fractal._files import read_tensors
+from fractal.tasks import Batches
 from fractal.train import (
     CheckpointMismatch,
     Interrupted,
     RunExists,
     evaluate,
     evaluate_run,
+    initial_state,
     load_task,
     read_config,
     train,
 )
+from fractal.train import _checkpoints as checkpoints
+from fractal.train import _loop as loop
 from fractal.train._metrics import MetricsLogger, find_loggers, open_loggers
 
 
@@ -50,6 +53,10 @@ def test_a_run_leaves_settings_metrics_checkpoints_weights_and_scores(whole, tin
     result = json.loads((whole / "result.json").read_text())
     assert result["test_accuracy"] == evaluate_run(whole)["test_accuracy"]
     assert result["steps"] == 24
+    assert result["seconds"] > 0
+    assert result["examples_per_second"] == 24 * 8 / result["seconds"]
+    assert result["peak_memory_bytes"] > 1e7
+    assert set(result["provenance"]) == {"commit", "date", "versions", "machine", "command"}
     steps = [line["step"] for line in lines(whole) if "loss" in line]
     assert steps == [4, 8, 12, 16, 20, 24]
     evaluated = {
@@ -66,7 +73,7 @@ def test_a_run_leaves_settings_metrics_checkpoints_weights_and_scores(whole, tin
 def test_the_scores_are_those_of_a_plain_loop_over_the_test_set(whole, tiny):
     model, task = fractal.load(whole / "model.safetensors"), load_task(tiny)
     correct = []
-    answered = jax.jit(lambda x, count: model(x, mask=count))
+    answered = jax.jit(lambda x, count: model(x, lengths=count))
     for i, label in enumerate(task.splits.test.labels):
         (tokens,) = task.splits.test.documents(i)
         padded = np.zeros(task.length, int)
@@ -76,8 +83,26 @@ def test_the_scores_are_those_of_a_plain_loop_over_the_test_set(whole, tiny):
     assert evaluate_run(whole)["test_accuracy"] == np.mean(correct)
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
-def test_resuming_an_interrupted_run_reproduces_its_losses_exactly(whole, tiny, tmp_path, monkeypatch, signal_number):
+def test_the_predictions_are_those_of_the_saved_model(whole, tiny):
+    tensors, _ = read_tensors(whole / "predictions.safetensors", "fractal.predictions 1")
+    model, task = fractal.load(whole / "model.safetensors"), load_task(tiny)
+    np.testing.assert_array_equal(tensors["targets"], task.splits.test.labels)
+    accuracy = np.mean(tensors["logits"].argmax(axis=1) == tensors["targets"])
+    assert accuracy == evaluate(model, task)["accuracy"] == evaluate_run(whole)["test_accuracy"]
+
+
+def test_scores_are_written_before_the_weights(whole):
+    order = ["result.json", "model.safetensors", "predictions.safetensors"]
+    times = [(whole / name).stat().st_mtime_ns for name in order]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize(
+    "signal_number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
+def test_resuming_an_interrupted_run_reproduces_its_losses_exactly(
+    whole, tiny, tmp_path, monkeypatch, signal_number
+):
     seen = []
 
     def interrupting(self, batch):
@@ -98,9 +123,12 @@ def test_resuming_an_interrupted_run_reproduces_its_losses_exactly(whole, tiny, 
         np.testing.assert_array_equal(a, b)
 
 
-def test_another_seed_gives_another_run(whole, tiny, tmp_path):
-    train(dataclasses.replace(tiny, seed=1), tmp_path / "run")
-    assert lines(tmp_path / "run")[0] != lines(whole)[0]
+def test_another_seed_gives_other_weights_and_another_order_of_the_data(tiny):
+    task = load_task(tiny)
+    one, other = (initial_state(dataclasses.replace(tiny, seed=seed), task) for seed in (0, 1))
+    assert not np.array_equal(one.model.head.weight, other.model.head.weight)
+    batches = [Batches(task, task.splits.train, 8, training=True, seed=seed) for seed in (0, 1)]
+    assert not np.array_equal(batches[0][0].inputs, batches[1][0].inputs)
 
 
 def test_a_run_is_reproduced_from_its_json_alone(whole, tiny, tmp_path):
@@ -117,8 +145,8 @@ def test_resuming_reproduces_averaged_weights_and_batch_norm_exactly(batch_norme
     shutil.rmtree(tmp_path / "part" / "checkpoints" / "last" / "24")
     train(config, tmp_path / "part", resume=True)
     assert lines(tmp_path / "part") == lines(tmp_path / "whole")
-    scores = [json.loads((tmp_path / run / "result.json").read_text()) for run in ("part", "whole")]
-    assert scores[0] == scores[1]
+    one, other = (evaluate_run(tmp_path / run) for run in ("part", "whole"))
+    assert one == other
 
 
 def test_a_corrupted_checkpoint_is_named_and_the_previous_one_used(whole, tiny, tmp_path, capsys):
@@ -132,6 +160,46 @@ def test_a_corrupted_checkpoint_is_named_and_the_previous_one_used(whole, tiny, 
     assert f"checkpoint {newest} is corrupted" in said
     assert "resuming after step 18" in said
     assert lines(tmp_path / "run") == lines(whole)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed", "missing", "no manifest"])
+def test_every_damage_to_a_file_is_seen(whole, tiny, tmp_path, damage):
+    shutil.copytree(whole / "checkpoints", tmp_path / "checkpoints")
+    newest = tmp_path / "checkpoints" / "last" / "24"
+    path = max((x for x in newest.rglob("d/*") if x.is_file()), key=lambda x: x.stat().st_size)
+    content = path.read_bytes()
+    match damage:
+        case "truncated":
+            path.write_bytes(content[: len(content) // 2])
+        case "changed":
+            path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        case "missing":
+            path.unlink()
+        case "no manifest":
+            (newest / "fractal.json").unlink()
+    messages = []
+    found = checkpoints.Checkpoints(tmp_path / "checkpoints", 2)
+    step, _ = found.last(initial_state(tiny, load_task(tiny)), messages.append)
+    assert step == 18
+    assert messages == [f"checkpoint {newest} is corrupted and skipped"]
+
+
+def test_a_checkpoint_of_another_model_or_optimizer_is_a_mismatch(whole, tiny, tmp_path):
+    shutil.copytree(whole, tmp_path / "run")
+    wider = dataclasses.replace(tiny, model=dataclasses.replace(tiny.model, width=16))
+    (tmp_path / "run" / "config.json").write_text(wider.to_json())
+    with pytest.raises(CheckpointMismatch, match=r"has float32\[.*8.*\] for .*, the settings"):
+        evaluate_run(tmp_path / "run")
+    averaged = dataclasses.replace(tiny, optimizer=dataclasses.replace(tiny.optimizer, ema=0.9))
+    (tmp_path / "run" / "config.json").write_text(averaged.to_json())
+    with pytest.raises(CheckpointMismatch, match=r"has no array for \.average"):
+        train(averaged, tmp_path / "run", resume=True)
+
+
+def test_a_folder_without_checkpoints_is_refused(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoints"))
+    with pytest.raises(UserError, match="holds no checkpoints"):
+        evaluate_run(tmp_path / "run")
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tiny, tmp_path):
@@ -170,7 +238,7 @@ def test_the_folder_of_another_run_is_left_alone(whole, tiny, tmp_path):
     with pytest.raises(UserError, match="other settings"):
         train(dataclasses.replace(tiny, seed=5), whole, resume=True)
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="cannot write|Not a directory"):
+    with pytest.raises(UserError, match=r"cannot write|Not a directory"):
         train(tiny, tmp_path / "file" / "run")
     with pytest.raises(UserError, match="cannot read"):
         evaluate_run(tmp_path)
@@ -206,7 +274,9 @@ def test_loggers_get_every_number(tmp_path, monkeypatch):
     module = types.ModuleType("wandb")
     module.init = lambda **_: Logger()
     monkeypatch.setitem(sys.modules, "wandb", module)
-    logger = MetricsLogger(tmp_path, 0, 24, 8, True, open_loggers(find_loggers(["wandb"]), tmp_path, {}))
+    logger = MetricsLogger(
+        tmp_path, 0, 24, 8, True, open_loggers(find_loggers(["wandb"]), tmp_path, {})
+    )
     logger.log(4, loss=1.0)
     logger.close()
     assert Logger.seen == [(4, {"loss": 1.0}), "finished"]

@@ -10,8 +10,16 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from .._checks import check_count
-from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
+from .._checks import check_count, check_flag
+from .._engine.inputs import (
+    check_key,
+    check_padding,
+    check_sample,
+    check_sequence,
+    compiled_call,
+    compiled_step,
+    without_padding,
+)
 
 _TOGETHER = 128  # queries at a time: (heads, 128, time) weights are held
 
@@ -45,10 +53,10 @@ class Attention(eqx.Module):
     def __init__(
         self,
         width: SupportsIndex,
+        *,
         heads: SupportsIndex = 4,
         qkv: SupportsIndex | None = None,
         causal: bool = False,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -59,20 +67,21 @@ class Attention(eqx.Module):
         - `qkv`: width of queries, keys and values of all heads together; by default `width`.
         - `causal`: whether a step sees only itself and what was before.
         """
-        self.projections, self.out = draw_heads(key, width, heads, qkv)
-        self.causal = causal
+        self.projections, self.out = draw_heads(check_key(key), width, heads, qkv)
+        self.causal = check_flag("causal", causal)
 
     @property
     def bidirectional(self) -> bool:
         """Whether a step sees what comes after."""
         return not self.causal
 
-    @jax.jit
+    @compiled_call
     def __call__(
         self,
         u: ArrayLike,
         state: AttentionState | None = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], AttentionState | None]:
         """All outputs, and the keys and values so far (None unless causal).
@@ -82,16 +91,17 @@ class Attention(eqx.Module):
         - `u`: the input, (time, width).
         - `state`: keys and values from before; by default none.
         - `dt`: must be None: attention knows no time step.
-        - `mask`: False where there is padding, which no step attends to.
+        - `lengths`: number of real steps; the rest is padding, which no step attends to.
+        - `mask`: boolean, False at padding.
         """
         check_no_dt(dt)
         u = check_sequence(u, len(self.out))
-        mask = check_mask(mask, len(u))
+        padded = check_padding(lengths, mask, len(u)).kept
         if state is not None:
             check_attends_back(self.causal)
         start = self._empty() if state is None else state
-        queries, keys, values = project(self.projections, without_padding(u, mask))
-        kept = jnp.ones(len(u), bool) if mask is None else mask
+        queries, keys, values = project(self.projections, without_padding(u, padded))
+        kept = jnp.ones(len(u), bool) if padded is None else padded
         cache = AttentionState(
             jnp.concatenate([start.keys, keys], axis=1),
             jnp.concatenate([start.values, values], axis=1),
@@ -103,14 +113,15 @@ class Attention(eqx.Module):
         )
         return gather(self.out, y, u), cache if self.causal else None
 
-    @jax.jit
+    @compiled_step
     def step(
         self, u: ArrayLike, state: AttentionState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], AttentionState]:
         """One step; u is (width,). Keys and values grow, so that every step is compiled anew."""
         check_attends_back(self.causal)
-        y, state = self(check_sample(u, len(self.out))[None], state, dt)
-        return y[0], state
+        y, after = self(check_sample(u, len(self.out))[None], state, dt)
+        assert after is not None  # causal attention has a state
+        return y[0], after
 
     def initial_state(self) -> AttentionState:
         """No keys and values."""

@@ -13,7 +13,7 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
-from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
+from .._engine.inputs import check_padding, check_sample, check_sequence, without_padding
 from ._convolution import check_causal, convolve
 
 _EXACT = lax.Precision.HIGHEST  # kernels need all digits, on every device
@@ -31,11 +31,13 @@ class Diagonal(NamedTuple):
         self,
         u: ArrayLike,
         state: Complex[Array, "width modes"] | None,
+        lengths: ArrayLike | None,
         mask: ArrayLike | None,
     ) -> tuple[Float[Array, "time width"], Complex[Array, "width modes"] | None]:
         """All outputs as a convolution, and the state after the last step, if there is one."""
         u = check_sequence(u, len(self.D))
-        signal = without_padding(u.astype(self.D.dtype), check_mask(mask, len(u)))
+        padding = check_padding(lengths, mask, len(u))
+        signal = without_padding(u.astype(self.D.dtype), padding.kept)
         if state is not None:
             check_causal(len(self.c))
         if len(u) == 0:

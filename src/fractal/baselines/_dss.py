@@ -10,11 +10,18 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from .._checks import check_choice, check_count
+from .._checks import check_choice, check_count, check_flag
 from .._engine.discretize import gate_and_rest
-from .._engine.inputs import check_mask, check_sequence, without_padding
+from .._engine.inputs import (
+    check_key,
+    check_padding,
+    check_sequence,
+    compiled_call,
+    compiled_step,
+    without_padding,
+)
 from .._engine.step_size import dt_range
-from ..nn import parameter
+from ..nn import role
 from ._convolution import check_causal, check_rescale, convolve
 from ._diagonal import Diagonal, exponential_sums
 from ._legs import normal_legs
@@ -41,23 +48,23 @@ class DSS(eqx.Module):
     (100, 4)
     """
 
-    real: Float[Array, " modes"] = parameter("dynamics")
-    frequency: Float[Array, " modes"] = parameter("dynamics")
-    W: Float[Array, "scans width modes 2"] = parameter("readout")
-    D: Float[Array, " width"] = parameter("readout")
-    log_dt: Float[Array, "width 2"] = parameter("step_size")
+    real: Float[Array, " modes"] = eqx.field(metadata=role("dynamics"))
+    frequency: Float[Array, " modes"] = eqx.field(metadata=role("dynamics"))
+    W: Float[Array, "scans width modes 2"] = eqx.field(metadata=role("readout"))
+    D: Float[Array, " width"] = eqx.field(metadata=role("readout"))
+    log_dt: Float[Array, "width 2"] = eqx.field(metadata=role("step_size"))
     kernel: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
 
     def __init__(
         self,
         width: SupportsIndex,
+        *,
         order: SupportsIndex = 64,
         kernel: str = "exp",
         bidirectional: bool = False,
         dt_min: float = 1e-3,
         dt_max: float = 1e-1,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -69,7 +76,9 @@ class DSS(eqx.Module):
         - `bidirectional`: a second kernel, of its own W, for what comes after.
         - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform, two for each channel.
         """
+        key = check_key(key)
         width = check_count("width", width, smallest=1)
+        bidirectional = check_flag("bidirectional", bidirectional)
         order = check_count("order", order, smallest=1)
         check_choice("kernel", kernel, KERNELS)
         # For "exp" log(−Re λ) is stored, which keeps it negative.
@@ -84,12 +93,16 @@ class DSS(eqx.Module):
         )
         self.kernel, self.bidirectional = kernel, bidirectional
 
-    @jax.jit
+    def __check_init__(self):
+        check_choice("kernel", self.kernel, KERNELS)
+
+    @compiled_call
     def __call__(
         self,
         u: ArrayLike,
         state: Complex[Array, "width modes"] | None = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Complex[Array, "width modes"] | None]:
         """All outputs, and the state after the last step (None where there is none).
@@ -97,22 +110,24 @@ class DSS(eqx.Module):
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: where to go on from; by default zero. For `kernel="exp"` only.
+        - `state`: the state to resume from; zero by default. For `kernel="exp"` only.
         - `dt`: one factor of Δ for all steps; 1 by default.
-        - `mask`: False where there is padding, which counts as zeros.
+        - `lengths`: number of real steps; the rest is padding, which counts as zeros.
+        - `mask`: boolean, False at padding.
         """
         if self.kernel == "exp":
-            return self._system(dt).run(u, state, mask)
+            return self._system(dt).run(u, state, lengths, mask)
         if state is not None:
             self._check_state()
         u = check_sequence(u, len(self.D))
-        signal = without_padding(u.astype(self.D.dtype), check_mask(mask, len(u)))
+        padding = check_padding(lengths, mask, len(u))
+        signal = without_padding(u.astype(self.D.dtype), padding.kept)
         if len(u) == 0:
             return u, None
         y = convolve(signal, self._softmax_kernels(dt, len(u))) + self.D * signal
         return y.astype(u.dtype), None
 
-    @jax.jit
+    @compiled_step
     def step(
         self, u: ArrayLike, state: Complex[Array, "width modes"], dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], Complex[Array, "width modes"]]:

@@ -10,8 +10,16 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._checks import check_count, check_positive
-from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
+from .._checks import check_count, check_flag, check_positive
+from .._engine.inputs import (
+    check_key,
+    check_padding,
+    check_sample,
+    check_sequence,
+    compiled_call,
+    compiled_step,
+    without_padding,
+)
 from ._convolution import check_causal, check_rescale
 
 CHUNK = 32
@@ -45,11 +53,11 @@ class LMU(eqx.Module):
     def __init__(
         self,
         width: SupportsIndex,
+        *,
         order: SupportsIndex = 16,
         memories: SupportsIndex = 8,
         window: float = 1024.0,
         bidirectional: bool = False,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -61,7 +69,9 @@ class LMU(eqx.Module):
         - `window`: θ, how many steps a memory reaches back.
         - `bidirectional`: read from memories of what comes after, too, with the same encoders.
         """
+        key = check_key(key)
         width = check_count("width", width, smallest=1)
+        bidirectional = check_flag("bidirectional", bidirectional)
         self.order = check_count("order", order, smallest=1)
         memories = check_count("memories", memories, smallest=1)
         self.window = check_positive("window", window)
@@ -70,12 +80,16 @@ class LMU(eqx.Module):
         self.encoders, self.W_x, self.W_m = _draw(key, width=width, memories=memories, read=read)
         self.bias = jnp.zeros(width)
 
-    @jax.jit
+    def __check_init__(self):
+        check_positive("window", self.window)
+
+    @compiled_call
     def __call__(
         self,
         u: ArrayLike,
         state: Float[Array, "memories order"] | None = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Float[Array, "memories order"] | None]:
         """All outputs, and the memories after the last step (None for a bidirectional layer).
@@ -83,12 +97,14 @@ class LMU(eqx.Module):
         **Arguments:**
 
         - `u`: the input x, (time, width).
-        - `state`: memories to go on from; by default empty.
+        - `state`: memories to resume from; empty by default.
         - `dt`: how many steps of the window a sample lasts: one number, 1 by default.
-        - `mask`: False where there is padding, which counts as zeros.
+        - `lengths`: number of real steps; the rest is padding, which counts as zeros.
+        - `mask`: boolean, False at padding.
         """
         u = check_sequence(u, len(self.bias))
-        x = without_padding(u.astype(self.bias.dtype), check_mask(mask, len(u)))
+        padding = check_padding(lengths, mask, len(u))
+        x = without_padding(u.astype(self.bias.dtype), padding.kept)
         if state is not None:
             check_causal(2 if self.bidirectional else 1)
         start = self._empty() if state is None else state
@@ -103,7 +119,7 @@ class LMU(eqx.Module):
         h = self._hidden(x, jnp.concatenate([part.reshape(len(u), -1) for part in features], 1))
         return h.astype(u.dtype), None if self.bidirectional else m[-1]
 
-    @jax.jit
+    @compiled_step
     def step(
         self, u: ArrayLike, state: Float[Array, "memories order"], dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], Float[Array, "memories order"]]:

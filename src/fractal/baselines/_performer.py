@@ -9,9 +9,17 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from .._checks import check_choice, check_count
-from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
-from ..nn import parameter
+from .._checks import check_choice, check_count, check_flag
+from .._engine.inputs import (
+    check_key,
+    check_padding,
+    check_sample,
+    check_sequence,
+    compiled_call,
+    compiled_step,
+    without_padding,
+)
+from ..nn import role
 from ._attention import check_attends_back, check_no_dt, draw_heads, gather, project
 from ._features import favor, favor_exponents, orthogonal_rows
 
@@ -50,18 +58,18 @@ class Performer(eqx.Module):
 
     projections: Float[Array, "3 heads size width"]
     out: Float[Array, "width heads size"]
-    random_features: Float[Array, "features size"] | None = parameter("buffer")
+    random_features: Float[Array, "features size"] | None = eqx.field(metadata=role("buffer"))
     causal: bool = eqx.field(static=True)
 
     def __init__(
         self,
         width: SupportsIndex,
+        *,
         heads: SupportsIndex = 4,
         qkv: SupportsIndex | None = None,
         causal: bool = False,
         features: str = "favor",
         count: SupportsIndex = 256,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -76,25 +84,26 @@ class Performer(eqx.Module):
         """
         check_choice("features", features, FEATURES)
         count = check_count("count", count, smallest=1)
-        keys = jax.random.split(key)
+        keys = jax.random.split(check_key(key))
         self.projections, self.out = draw_heads(keys[0], width, heads, qkv)
         size = self.out.shape[-1]
         self.random_features = (
             orthogonal_rows(keys[1], count, size) if features == "favor" else None
         )
-        self.causal = causal
+        self.causal = check_flag("causal", causal)
 
     @property
     def bidirectional(self) -> bool:
         """Whether a step sees what comes after."""
         return not self.causal
 
-    @jax.jit
+    @compiled_call
     def __call__(
         self,
         u: ArrayLike,
         state: PerformerState | None = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], PerformerState | None]:
         """All outputs, and the sums over all keys (None unless causal).
@@ -102,17 +111,18 @@ class Performer(eqx.Module):
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: where to go on from; by default nothing.
+        - `state`: the state to resume from; `initial_state()` by default.
         - `dt`: must be None: attention knows no time step.
-        - `mask`: False where there is padding, which no step attends to.
+        - `lengths`: number of real steps; the rest is padding, which no step attends to.
+        - `mask`: boolean, False at padding.
         """
         check_no_dt(dt)
         u = check_sequence(u, len(self.out))
-        mask = check_mask(mask, len(u))
+        padded = check_padding(lengths, mask, len(u)).kept
         if state is not None:
             check_attends_back(self.causal)
-        kept = jnp.ones(len(u), bool) if mask is None else mask
-        queries, keys, values = project(self.projections, without_padding(u, mask))
+        kept = jnp.ones(len(u), bool) if padded is None else padded
+        queries, keys, values = project(self.projections, without_padding(u, padded))
         # A value of one beside the others: its weighted sum is the sum of weights.
         values = jnp.concatenate([values, jnp.ones_like(values[..., :1])], axis=-1)
         after = None
@@ -127,14 +137,15 @@ class Performer(eqx.Module):
             y, after = values, state
         return gather(self.out, _ratio(y), u), after
 
-    @jax.jit
+    @compiled_step
     def step(
         self, u: ArrayLike, state: PerformerState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], PerformerState]:
         """One step; u is of shape (width,)."""
         check_attends_back(self.causal)
-        y, state = self(check_sample(u, len(self.out))[None], state, dt)
-        return y[0], state
+        y, after = self(check_sample(u, len(self.out))[None], state, dt)
+        assert after is not None  # causal attention has a state
+        return y[0], after
 
     def initial_state(self) -> PerformerState:
         """No keys and values."""

@@ -9,10 +9,18 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from .._checks import check_count, check_order
-from .._engine.inputs import check_mask, check_sample, check_sequence, without_padding
+from .._checks import check_count, check_flag, check_order
+from .._engine.inputs import (
+    check_key,
+    check_padding,
+    check_sample,
+    check_sequence,
+    compiled_call,
+    compiled_step,
+    without_padding,
+)
 from .._engine.step_size import dt_range
-from ..nn import parameter
+from ..nn import role
 from ._convolution import check_causal, check_rescale, convolve
 from ._dplr import LowRank, dplr_kernels
 from ._legs import normal_legs
@@ -43,26 +51,26 @@ class S4(eqx.Module):
     ((100, 4), (4,))
     """
 
-    log_decay: Float[Array, "copies modes"] = parameter("dynamics")
-    frequency: Float[Array, "copies modes"] = parameter("dynamics")
-    P: Float[Array, "copies modes 2"] = parameter("dynamics")
-    B: Float[Array, "copies modes 2"] = parameter("input")
-    C: Float[Array, "scans width modes 2"] = parameter("readout")
-    D: Float[Array, " width"] = parameter("readout")
-    log_dt: Float[Array, " width"] = parameter("step_size")
+    log_decay: Float[Array, "copies modes"] = eqx.field(metadata=role("dynamics"))
+    frequency: Float[Array, "copies modes"] = eqx.field(metadata=role("dynamics"))
+    P: Float[Array, "copies modes 2"] = eqx.field(metadata=role("dynamics"))
+    B: Float[Array, "copies modes 2"] = eqx.field(metadata=role("input"))
+    C: Float[Array, "scans width modes 2"] = eqx.field(metadata=role("readout"))
+    D: Float[Array, " width"] = eqx.field(metadata=role("readout"))
+    log_dt: Float[Array, " width"] = eqx.field(metadata=role("step_size"))
     length: int = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
 
     def __init__(
         self,
         width: SupportsIndex,
+        *,
         order: SupportsIndex = 64,
         length: SupportsIndex = 1024,
         bidirectional: bool = False,
         copies: SupportsIndex = 1,
         dt_min: float = 1e-3,
         dt_max: float = 1e-1,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -76,7 +84,9 @@ class S4(eqx.Module):
           it; all start as LegS.
         - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform, one for each channel.
         """
+        key = check_key(key)
         width = check_count("width", width, smallest=1)
+        bidirectional = check_flag("bidirectional", bidirectional)
         order, copies = check_order(order), check_copies(copies, width)
         self.length = check_count("length", length, smallest=1)
         self.bidirectional = bidirectional
@@ -94,12 +104,16 @@ class S4(eqx.Module):
         system = self._system(jnp.ones(()))
         self.C = to_pairs(system.truncated(from_pairs(C), self.length))
 
-    @jax.jit
+    def __check_init__(self):
+        check_count("length", self.length, smallest=1)
+
+    @compiled_call
     def __call__(
         self,
         u: ArrayLike,
         state: S4State | None = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], S4State | None]:
         """All outputs, and the state after the last step (None for a bidirectional layer).
@@ -107,12 +121,14 @@ class S4(eqx.Module):
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: where to go on from, step by step; by default zero, as a convolution.
+        - `state`: the state to resume from, step by step; by default zero, as a convolution.
         - `dt`: one factor of Δ for all steps; 1 by default.
-        - `mask`: False where there is padding, which counts as zeros.
+        - `lengths`: number of real steps; the rest is padding, which counts as zeros.
+        - `mask`: boolean, False at padding.
         """
         u = check_sequence(u, len(self.D))
-        signal = without_padding(u.astype(self.D.dtype), check_mask(mask, len(u)))
+        padding = check_padding(lengths, mask, len(u))
+        signal = without_padding(u.astype(self.D.dtype), padding.kept)
         system = self._system(check_rescale(dt, self.D.dtype))
         if self.bidirectional:
             if state is not None:
@@ -132,7 +148,7 @@ class S4(eqx.Module):
             y = convolve(signal, self._kernels(system, dt, len(u)))
         return (y + self.D * signal).astype(u.dtype), S4State(modes, start.readout)
 
-    @jax.jit
+    @compiled_step
     def step(
         self, u: ArrayLike, state: S4State, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], S4State]:

@@ -9,10 +9,11 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from .._checks import check_choice, check_count, check_order
+from .._checks import check_choice, check_count, check_flag, check_order
 from .._engine.discretize import DISCRETIZATIONS, gate_and_rest
+from .._engine.inputs import check_key, compiled_call, compiled_step
 from .._engine.step_size import dt_range
-from ..nn import parameter
+from ..nn import role
 from ._convolution import check_causal, check_rescale
 from ._diagonal import Diagonal
 from ._legs import normal_legs
@@ -36,18 +37,19 @@ class S4D(eqx.Module):
     ((100, 4), (4, 8))
     """
 
-    log_decay: Float[Array, "copies modes"] = parameter("dynamics")
-    frequency: Float[Array, "copies modes"] = parameter("dynamics")
-    B: Float[Array, "copies modes 2"] = parameter("input")
-    C: Float[Array, "scans width modes 2"] = parameter("readout")
-    D: Float[Array, " width"] = parameter("readout")
-    log_dt: Float[Array, " width"] = parameter("step_size")
+    log_decay: Float[Array, "copies modes"] = eqx.field(metadata=role("dynamics"))
+    frequency: Float[Array, "copies modes"] = eqx.field(metadata=role("dynamics"))
+    B: Float[Array, "copies modes 2"] = eqx.field(metadata=role("input"))
+    C: Float[Array, "scans width modes 2"] = eqx.field(metadata=role("readout"))
+    D: Float[Array, " width"] = eqx.field(metadata=role("readout"))
+    log_dt: Float[Array, " width"] = eqx.field(metadata=role("step_size"))
     discretization: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
 
     def __init__(
         self,
         width: SupportsIndex,
+        *,
         order: SupportsIndex = 64,
         init: str = "legs",
         discretization: str = "zoh",
@@ -55,7 +57,6 @@ class S4D(eqx.Module):
         copies: SupportsIndex = 1,
         dt_min: float = 1e-3,
         dt_max: float = 1e-1,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -70,7 +71,9 @@ class S4D(eqx.Module):
         - `copies`: how many sets of A and B the channels share, from 1 to `width`, a divisor of it.
         - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform, one for each channel.
         """
+        key = check_key(key)
         width = check_count("width", width, smallest=1)
+        bidirectional = check_flag("bidirectional", bidirectional)
         modes = check_order(order) // 2
         copies = check_copies(copies, width)
         check_choice("init", init, INITS)
@@ -84,12 +87,16 @@ class S4D(eqx.Module):
         self.C, self.D, self.log_dt = draw(key, width=width, modes=modes, scans=scans, ends=ends)
         self.discretization, self.bidirectional = discretization, bidirectional
 
-    @jax.jit
+    def __check_init__(self):
+        check_choice("discretization", self.discretization, DISCRETIZATIONS)
+
+    @compiled_call
     def __call__(
         self,
         u: ArrayLike,
         state: Complex[Array, "width modes"] | None = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Complex[Array, "width modes"] | None]:
         """All outputs, and the state after the last step (None for a bidirectional layer).
@@ -97,13 +104,14 @@ class S4D(eqx.Module):
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: where to go on from; by default zero.
+        - `state`: the state to resume from; zero by default.
         - `dt`: one factor of Δ for all steps; 1 by default.
-        - `mask`: False where there is padding, which counts as zeros.
+        - `lengths`: number of real steps; the rest is padding, which counts as zeros.
+        - `mask`: boolean, False at padding.
         """
-        return self._system(dt).run(u, state, mask)
+        return self._system(dt).run(u, state, lengths, mask)
 
-    @jax.jit
+    @compiled_step
     def step(
         self, u: ArrayLike, state: Complex[Array, "width modes"], dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], Complex[Array, "width modes"]]:

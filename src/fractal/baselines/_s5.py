@@ -10,21 +10,23 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from .._checks import check_choice, check_count
+from .._checks import check_choice, check_count, check_flag
 from .._engine.chunked import states
 from .._engine.discretize import DISCRETIZATIONS, gate_and_rest
 from .._engine.inputs import (
     check_durations,
-    check_mask,
+    check_key,
+    check_padding,
     check_sample,
     check_sequence,
-    end_of,
+    compiled_call,
+    compiled_step,
     last_state,
     without_padding,
 )
 from .._engine.parts import Parts, from_halves, to_halves
 from .._engine.step_size import dt_range
-from ..nn import parameter
+from ..nn import role
 from ._legs import normal_legs
 from ._parameters import complex_normal, from_pairs, lecun_normal, log_steps, to_pairs
 
@@ -46,12 +48,12 @@ class S5(eqx.Module):
     ((100, 4), (8,))
     """
 
-    Lambda_re: Float[Array, " modes"] = parameter("dynamics")
-    Lambda_im: Float[Array, " modes"] = parameter("dynamics")
-    B: Float[Array, "modes width 2"] = parameter("input")
-    C: Float[Array, "width read 2"] = parameter("readout")
-    D: Float[Array, " width"] = parameter("readout")
-    log_step: Float[Array, "modes 1"] = parameter("step_size")
+    Lambda_re: Float[Array, " modes"] = eqx.field(metadata=role("dynamics"))
+    Lambda_im: Float[Array, " modes"] = eqx.field(metadata=role("dynamics"))
+    B: Float[Array, "modes width 2"] = eqx.field(metadata=role("input"))
+    C: Float[Array, "width read 2"] = eqx.field(metadata=role("readout"))
+    D: Float[Array, " width"] = eqx.field(metadata=role("readout"))
+    log_step: Float[Array, "modes 1"] = eqx.field(metadata=role("step_size"))
     discretization: str = eqx.field(static=True)
     clip_eigs: bool = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
@@ -59,6 +61,7 @@ class S5(eqx.Module):
     def __init__(
         self,
         width: SupportsIndex,
+        *,
         order: SupportsIndex = 128,
         blocks: SupportsIndex = 8,
         C_init: str = "lecun",
@@ -67,7 +70,6 @@ class S5(eqx.Module):
         clip_eigs: bool = False,
         dt_min: float = 1e-3,
         dt_max: float = 1e-1,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -84,7 +86,10 @@ class S5(eqx.Module):
         - `clip_eigs`: keep real parts of eigenvalues at or below −10⁻⁴.
         - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform, one for each state.
         """
+        key = check_key(key)
         width = check_count("width", width, smallest=1)
+        bidirectional = check_flag("bidirectional", bidirectional)
+        clip_eigs = check_flag("clip_eigs", clip_eigs)
         order = check_count("order", order, smallest=2)
         blocks = check_count("blocks", blocks, smallest=1)
         if order % (2 * blocks):
@@ -106,12 +111,16 @@ class S5(eqx.Module):
         self.discretization, self.clip_eigs = discretization, clip_eigs
         self.bidirectional = bidirectional
 
-    @jax.jit
+    def __check_init__(self):
+        check_choice("discretization", self.discretization, DISCRETIZATIONS)
+
+    @compiled_call
     def __call__(
         self,
         u: ArrayLike,
         state: Complex[Array, " modes"] | None = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Complex[Array, " modes"]]:
         """All outputs, and the state after the last step.
@@ -119,20 +128,21 @@ class S5(eqx.Module):
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: where to go on from; by default zero.
-        - `dt`: factor of Δ: one number, or one for each step; 1 by default.
-        - `mask`: False where there is padding, which leaves the state alone; or, where it is all at
-          the end, how many steps come before it.
+        - `state`: the state to resume from; zero by default.
+        - `dt`: factor of Δ, not negative: one number, or one per step; 1 by default.
+        - `lengths`: number of real steps; the rest is padding, which leaves the state unchanged.
+        - `mask`: boolean, False at padding, wherever it stands. `lengths` is faster.
         """
-        u, end = check_sequence(u, len(self.D)), end_of(mask)
-        dt, mask = check_durations(dt, len(u), self.D.dtype), check_mask(mask, len(u))
+        u = check_sequence(u, len(self.D))
+        dt = check_durations(dt, len(u), self.D.dtype)
+        kept, end = check_padding(lengths, mask, len(u))
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
         state = self.initial_state() if state is None else state
         if len(u) == 0:
             return u, state
-        signal = without_padding(u.astype(self.D.dtype), mask)
-        elapsed = dt if mask is None or end is not None else jnp.where(mask, dt, 0.0)
+        signal = without_padding(u.astype(self.D.dtype), kept)
+        elapsed = dt if kept is None or end is not None else jnp.where(kept, dt, 0.0)
         x = self._states(False, signal, elapsed, state)
         forward, *backward = self._readouts()
         y = x @ forward.T + self.D * signal
@@ -140,7 +150,7 @@ class S5(eqx.Module):
             y += self._states(True, signal, elapsed, jnp.zeros_like(state)) @ readout.T
         return y.astype(u.dtype), from_halves(last_state(x, end, to_halves(state)))
 
-    @jax.jit
+    @compiled_step
     def step(
         self, u: ArrayLike, state: Complex[Array, " modes"], dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], Complex[Array, " modes"]]:

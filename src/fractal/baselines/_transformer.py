@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._checks import check_count
-from ..nn._block import Mixer, check_dropout
-from ..nn._norms import BATCH_AXIS, LayerNorm
+from .._checks import check_count, check_probability
+from .._engine.inputs import check_key
+from ..nn import LayerNorm, Mixer
 from ._attention import Attention
 
 
@@ -26,7 +26,7 @@ class TransformerBlock(eqx.Module):
     >>> from fractal.nn import SequenceModel
     >>> block = functools.partial(TransformerBlock, attention=Performer, mlp=32)
     >>> model = SequenceModel(
-    ...     20, 10, 16, 2, block=block, positions="sinusoid", key=jax.random.key(0)
+    ...     20, 10, width=16, depth=2, block=block, positions="sinusoid", key=jax.random.key(0)
     ... )
     >>> model(jax.numpy.arange(12)).shape
     (10,)
@@ -44,10 +44,10 @@ class TransformerBlock(eqx.Module):
     def __init__(
         self,
         width: SupportsIndex,
+        *,
         attention: Callable[..., Mixer] = Attention,
         mlp: SupportsIndex | None = None,
         dropout: float = 0.0,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -61,36 +61,41 @@ class TransformerBlock(eqx.Module):
         """
         width = check_count("width", width, smallest=1)
         mlp = 4 * width if mlp is None else check_count("mlp", mlp, smallest=1)
-        keys = jax.random.split(key)
+        keys = jax.random.split(check_key(key))
         self.norm, self.second_norm = LayerNorm(width), LayerNorm(width)
         self.mixer = attention(width, key=keys[0])
         self.W_1, self.W_2 = _draw(keys[1], width=width, mlp=mlp)
         self.b_1, self.b_2 = jnp.zeros(mlp), jnp.zeros(width)
-        self.dropout = check_dropout(dropout)
+        self.dropout = check_probability("dropout", dropout)
+
+    def __check_init__(self):
+        check_probability("dropout", self.dropout)
 
     def __call__(
         self,
         x: Float[Array, "time width"],
         state: Any = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Any]:
         """All outputs, and the attention's state after the last step; arguments as for it."""
-        y, state = self.mixer(self.norm(x), state, dt, mask)
+        y, state = self.mixer(self.norm(x), state, dt=dt, lengths=lengths, mask=mask)
         return self._perceived(x + y, None), state
 
     def training(
         self,
         x: Float[Array, "time width"],
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
-        axes: tuple[str, ...] = (BATCH_AXIS,),
+        axes: tuple[str, ...] = ("batch",),
         *,
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, "time width"], None]:
         """All outputs with dropout; there are no batch statistics."""
         early, late = jax.random.split(key)
-        y, _ = self.mixer(self.norm(x), None, dt, mask)
+        y, _ = self.mixer(self.norm(x), None, dt=dt, lengths=lengths, mask=mask)
         return self._perceived(x + self._dropped(y, early), late), None
 
     def step(

@@ -62,7 +62,7 @@ def _run(arguments: list[str]) -> int:
     name, *rest = arguments
     if name in ("-h", "--help"):
         print(_help())
-        return 0
+        raise SystemExit(0)  # as tyro does for a command's help
     check_name("command", name, _COMMANDS)
     _check_not_empty(rest)
     found = _COMMANDS[name]

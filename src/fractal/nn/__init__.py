@@ -5,17 +5,24 @@
 
 from .._engine.scan import linear_scan as linear_scan
 from ._block import Block as Block
+from ._block import Gate as Gate
 from ._block import Mixer as Mixer
+from ._block import Residual as Residual
 from ._filter_bank import FreeBank as FreeBank
 from ._filter_bank import LearnedAlphaBank as LearnedAlphaBank
+from ._model import DType as DType
 from ._model import ModelState as ModelState
+from ._model import Pooling as Pooling
+from ._model import Positions as Positions
 from ._model import RetrievalHead as RetrievalHead
 from ._model import SequenceModel as SequenceModel
+from ._model import SequenceTask as SequenceTask
 from ._norms import BatchNorm as BatchNorm
 from ._norms import LayerNorm as LayerNorm
+from ._norms import Norm as Norm
 from ._norms import Statistics as Statistics
 from ._roles import Role as Role
-from ._roles import parameter as parameter
+from ._roles import role as role
 from ._roles import roles as roles
 from ._ssm import FractalSSM as FractalSSM
 from ._ssm import FractalState as FractalState

@@ -1,6 +1,6 @@
 """The gated block: norm, sequence mixer, gate, residual (the paper's §4.5)."""
 
-from typing import Any, Protocol, SupportsIndex, runtime_checkable
+from typing import Any, Literal, Protocol, SupportsIndex, get_args, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -8,11 +8,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._checks import check_choice, check_count
-from .._engine.inputs import check_mask
+from .._checks import check_choice, check_count, check_probability
+from .._engine.inputs import check_key, check_padding
 from ._norms import BATCH_AXIS, NORMS, BatchNorm, LayerNorm, Statistics
 
-GATES = ("silu", "half_glu1", "half_glu2", "full_glu")
+Gate = Literal["silu", "half_glu1", "half_glu2", "full_glu"]
+GATES = get_args(Gate)
 
 
 @runtime_checkable
@@ -24,11 +25,11 @@ class Mixer(Protocol):
         """Whether a step sees what comes after."""
         ...
 
-    def __call__(self, u, state=None, dt=None, mask=None, /) -> tuple[Array, Any]:
+    def __call__(self, u, state=None, dt=None, lengths=None, mask=None) -> tuple[Array, Any]:
         """All outputs, and the state after the last step."""
         ...
 
-    def step(self, u, state, dt=None, /) -> tuple[Array, Any]:
+    def step(self, u, state, dt=None) -> tuple[Array, Any]:
         """One step."""
         ...
 
@@ -46,15 +47,15 @@ class Residual(Protocol):
         """Gives the state before the first step, and says whether the block is causal."""
         ...
 
-    def __call__(self, x, state=None, dt=None, mask=None, /) -> tuple[Array, Any]:
+    def __call__(self, x, state=None, dt=None, lengths=None, mask=None) -> tuple[Array, Any]:
         """All outputs, and the mixer's state after the last step."""
         ...
 
-    def training(self, x, dt=None, mask=None, axes=(), /, *, key) -> tuple[Array, Any]:
+    def training(self, x, dt=None, lengths=None, mask=None, axes=(), *, key) -> tuple[Array, Any]:
         """All outputs in training, and new running averages, if there are any."""
         ...
 
-    def step(self, x, state, dt=None, /) -> tuple[Array, Any]:
+    def step(self, x, state, dt=None) -> tuple[Array, Any]:
         """One step."""
         ...
 
@@ -88,10 +89,10 @@ class Block(eqx.Module):
         self,
         mixer: Mixer,
         width: SupportsIndex,
+        *,
         gate: str = "silu",
         norm: str = "layer",
         dropout: float = 0.0,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -106,29 +107,37 @@ class Block(eqx.Module):
         check_choice("gate", gate, GATES)
         check_choice("norm", norm, tuple(NORMS))
         width = check_count("width", width, smallest=1)
-        keys = jax.random.split(key)
+        keys = jax.random.split(check_key(key))
         self.mixer, self.norm = mixer, NORMS[norm](width)
         has_outer = gate in ("silu", "full_glu")
         self.outer = eqx.nn.Linear(width, width, key=keys[0]) if has_outer else None
         self.inner = eqx.nn.Linear(width, width, key=keys[1])
-        self.gate, self.dropout = gate, check_dropout(dropout)
+        self.gate, self.dropout = gate, check_probability("dropout", dropout)
+
+    def __check_init__(self):
+        check_choice("gate", self.gate, GATES)
+        check_probability("dropout", self.dropout)
+        if (self.outer is None) != (self.gate in ("half_glu1", "half_glu2")):
+            raise ValueError(f"outer does not fit gate={self.gate!r}")
 
     def __call__(
         self,
         x: Float[Array, "time width"],
         state: Any = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Any]:
         """All outputs, and the mixer's state after the last step; arguments as for the mixer."""
         z = self.norm(x)
-        y, state = self.mixer(z, state, dt, mask)
+        y, state = self.mixer(z, state, dt=dt, lengths=lengths, mask=mask)
         return x + self._gated(y, z, None), state
 
     def training(
         self,
         x: Float[Array, "time width"],
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
         axes: tuple[str, ...] = (BATCH_AXIS,),
         *,
@@ -139,10 +148,10 @@ class Block(eqx.Module):
         `axes` names the vmapped axes that the statistics are taken over.
         """
         if isinstance(self.norm, BatchNorm):
-            z, statistics = self.norm.training(x, check_mask(mask, len(x)), axes)
+            z, statistics = self.norm.training(x, check_padding(lengths, mask, len(x)).kept, axes)
         else:
             z, statistics = self.norm(x), None
-        y, _ = self.mixer(z, None, dt, mask)
+        y, _ = self.mixer(z, None, dt=dt, lengths=lengths, mask=mask)
         return x + self._gated(y, z, key), statistics
 
     def step(
@@ -170,13 +179,6 @@ class Block(eqx.Module):
             return x
         keep = jax.random.bernoulli(key, 1 - self.dropout, x.shape[-1:])
         return jnp.where(keep, x / (1 - self.dropout), 0.0).astype(x.dtype)
-
-
-def check_dropout(dropout: float) -> float:
-    """A probability below one."""
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout must lie in [0, 1), got {dropout!r}")
-    return float(dropout)
 
 
 def dense(linear: eqx.nn.Linear, x: Float[Array, "*time width"]) -> Float[Array, "*time out"]:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._checks import check_choice, check_order
 from ._spectra import SMALLEST_ALPHA, BlockSpectrum, spectrum
 
 LARGEST_LEARNED = 0.94  # the spectra are smooth from SMALLEST_ALPHA up to here
@@ -74,6 +75,10 @@ class LearnedAlphaBank(eqx.Module):
             raise ValueError(f"alphas must not exceed {LARGEST_LEARNED} for learn_alpha=True")
         self.place = jnp.asarray(np.arctanh(_places(alphas)))
         self.init, self.order = init, order
+
+    def __check_init__(self):
+        check_choice("init", self.init, ("normal", "fractional"))
+        check_order(self.order)
 
     @property
     def alphas(self) -> Float[Array, " blocks"]:

@@ -1,7 +1,7 @@
 """The sequence model: encoder, blocks, pooling, head."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, Literal, NamedTuple, SupportsIndex, get_args
 
 import equinox as eqx
 import jax
@@ -10,16 +10,16 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
-from .._checks import check_choice, check_count
-from .._engine.inputs import check_mask
+from .._checks import check_choice, check_count, check_flag
+from .._engine.inputs import check_array, check_key, check_known, check_padding, check_tokens
 from ._block import Block, Mixer, Residual, dense
 from ._norms import BATCH_AXIS, LayerNorm, Statistics
 from ._ssm import FractalSSM
 
-TASKS = ("classification", "regression", "retrieval", "next-token")
-POOLINGS = ("mean", "last", "none")
-POSITIONS = ("none", "sinusoid", "learned")
-DTYPES = ("float32", "bfloat16", "float64")
+SequenceTask = Literal["classification", "regression", "retrieval", "next-token"]
+Pooling = Literal["mean", "last", "none"]
+Positions = Literal["none", "sinusoid", "learned"]
+DType = Literal["float32", "bfloat16", "float64"]
 _PAIR_AXIS = "pair"
 
 
@@ -78,21 +78,21 @@ class SequenceModel(eqx.Module):
         self,
         inputs: SupportsIndex,
         outputs: SupportsIndex,
+        *,
         width: SupportsIndex = 128,
         depth: SupportsIndex = 4,
         task: str = "classification",
         tokens: bool = True,
         pooling: str | None = None,
-        gate: str = "silu",
-        norm: str = "layer",
-        dropout: float = 0.0,
+        gate: str | None = None,
+        norm: str | None = None,
+        dropout: float | None = None,
         dtype: str = "float32",
-        mixer: Callable[..., Mixer] = FractalSSM,
+        mixer: Callable[..., Mixer] | None = None,
         block: Callable[..., Residual] | None = None,
         positions: str = "none",
         length: SupportsIndex | None = None,
         final_norm: bool = False,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -106,26 +106,33 @@ class SequenceModel(eqx.Module):
           every step.
         - `tokens`: whether the input is of tokens, (time,), or of values, (time, inputs).
         - `pooling`: `"mean"` (default), `"last"` or `"none"` (the default of `"next-token"`).
-        - `gate`, `norm`, `dropout`: of the blocks.
+        - `gate`, `norm`, `dropout`: options of `Block`.
         - `dtype`: of activations, `"float32"`, `"bfloat16"` or `"float64"`; parameters and scan
           keep their own.
-        - `mixer`: called as `mixer(width, key=key)` for each block; options of `FractalSSM` are
-          set by `functools.partial(FractalSSM, order=32, clock="scale-invariant")`.
-        - `block`: called as `block(width, key=key)` for each block, in place of a `Block`; `mixer`,
-          `gate`, `norm` and `dropout` are then not used.
+        - `mixer`: called as `mixer(width, key=key)` once per block; `FractalSSM` by default, with
+          options set by `functools.partial(FractalSSM, order=32, clock="scale-invariant")`.
+        - `block`: called as `block(width, key=key)` once per block, in place of `Block`;
+          `mixer`, `gate`, `norm` and `dropout` must then be left out.
         - `positions`: what tells a step its place, for mixers that see no order: `"none"`,
           `"sinusoid"`, or `"learned"` for up to `length` places (a stream stays at the last one).
         - `final_norm`: a layer norm after the last block.
         """
+        key = check_key(key)
         inputs = check_count("inputs", inputs, smallest=1)
         outputs = check_count("outputs", outputs, smallest=1)
         width = check_count("width", width, smallest=1)
         depth = check_count("depth", depth, smallest=0)
         pooling = ("none" if task == "next-token" else "mean") if pooling is None else pooling
-        check_choice("task", task, TASKS)
-        check_choice("pooling", pooling, POOLINGS)
-        check_choice("dtype", dtype, DTYPES)
-        check_choice("positions", positions, POSITIONS)
+        _check_choices(task, pooling, dtype, positions)
+        tokens, final_norm = check_flag("tokens", tokens), check_flag("final_norm", final_norm)
+        of_block = {"mixer": mixer, "gate": gate, "norm": norm, "dropout": dropout}
+        of_block = {name: value for name, value in of_block.items() if value is not None}
+        if block is not None and of_block:
+            raise ValueError(f"{' and '.join(of_block)} cannot be given together with block")
+        mix = of_block.pop("mixer", FractalSSM)
+        for name, factory in (("mixer", mix), ("block", block or mix)):
+            if not callable(factory):
+                raise ValueError(f"{name} must be callable, got {factory!r}")
         if (positions == "learned") != (length is not None):
             raise ValueError("length is for positions='learned', which needs it, and only for that")
         if dtype == "float64" and not jax.config.read("jax_enable_x64"):
@@ -138,9 +145,9 @@ class SequenceModel(eqx.Module):
         encoder = eqx.nn.Embedding if tokens else eqx.nn.Linear
         self.encoder = encoder(inputs, width, key=keys[0])
         self.blocks = tuple(
-            Block(mixer(width, key=one), width, gate, norm, dropout, key=two)
-            if block is None
-            else block(width, key=one)
+            block(width, key=one)
+            if block is not None
+            else Block(mix(width, key=one), width, **of_block, key=two)
             for one, two in zip(keys[2:-1:2], keys[3:-1:2], strict=True)
         )
         if task == "next-token" and any(block.mixer.bidirectional for block in self.blocks):
@@ -156,10 +163,18 @@ class SequenceModel(eqx.Module):
             self.table = 0.02 * jax.random.normal(keys[-1], (rows, width))
         self.task, self.pooling, self.dtype, self.positions = task, pooling, dtype, positions
 
+    def __check_init__(self):
+        _check_choices(self.task, self.pooling, self.dtype, self.positions)
+        if isinstance(self.head, RetrievalHead) != (self.task == "retrieval"):
+            raise ValueError(f"head does not fit task={self.task!r}")
+        if (self.table is None) != (self.positions != "learned"):
+            raise ValueError(f"table does not fit positions={self.positions!r}")
+
     def __call__(
         self,
         x: ArrayLike,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> Float[Array, "..."]:
         """The answer for one sequence: (outputs,), or (time, outputs) without pooling.
@@ -167,16 +182,17 @@ class SequenceModel(eqx.Module):
         **Arguments:**
 
         - `x`: tokens (time,) or values (time, inputs); for retrieval two of them, stacked.
-        - `dt`: how long samples last: one number, or one for each step (of each sequence).
-        - `mask`: False where there is padding, of x's shape without channels; or, where it is all
-          at the end, how many steps come before it (of each sequence), which is quicker.
+        - `dt`: durations of the samples: one number, or one per step (of each sequence).
+        - `lengths`: number of real steps (of each sequence); the rest is padding.
+        - `mask`: boolean, False at padding, of x's shape without channels. `lengths` is faster.
         """
-        return self._answer(x, dt, mask, None)[0]
+        return self._answer(x, dt, lengths, mask, None)[0]
 
     def training(
         self,
         x: ArrayLike,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
         *,
         key: PRNGKeyArray,
@@ -186,7 +202,7 @@ class SequenceModel(eqx.Module):
         These are the same for all sequences of a batch (`out_axes=(0, None)`), and for
         `with_statistics`.
         """
-        return self._answer(x, dt, mask, key)
+        return self._answer(x, dt, lengths, mask, check_key(key))
 
     def with_statistics(self, statistics: Sequence[Statistics | None]) -> "SequenceModel":
         """The model with the running averages of a training step."""
@@ -221,25 +237,33 @@ class SequenceModel(eqx.Module):
         pooled = total / steps if self.pooling == "mean" else h
         return self._headed(pooled), ModelState(tuple(mixers), total, steps)
 
-    def _answer(self, x, dt, mask, key):
-        x, mask = jnp.asarray(x), None if mask is None else jnp.asarray(mask)
+    def _answer(self, x, dt, lengths, mask, key):
+        x, pair = check_array("x", x), isinstance(self.head, RetrievalHead)
+        if x.ndim < 1 + pair:
+            raise ValueError(f"x must have a time axis, got shape {x.shape}")
+        check_known(dt, lengths, mask, time=x.shape[1 if pair else 0])
         if not isinstance(self.head, RetrievalHead):
-            pooled, statistics = self._pooled(x, dt, mask, key)
+            pooled, statistics = self._pooled(x, dt, lengths, mask, key)
             return self._headed(pooled), statistics
         if len(x) != 2:
             raise ValueError(f"x must hold two sequences for task='retrieval', got {len(x)}")
+        for name, given in (("lengths", lengths), ("mask", mask)):
+            if given is not None and jnp.shape(given)[:1] != (2,):
+                raise ValueError(f"{name} must hold one entry per sequence of the pair")
         keys = None if key is None else jax.random.split(key)
         (one, two), statistics = jax.vmap(
-            lambda x, dt, mask, key: self._pooled(x, dt, mask, key, (BATCH_AXIS, _PAIR_AXIS)),
-            in_axes=(0, 0 if dt is not None and jnp.ndim(dt) == 2 else None, 0, 0),
+            lambda x, dt, lengths, mask, key: self._pooled(
+                x, dt, lengths, mask, key, (BATCH_AXIS, _PAIR_AXIS)
+            ),
+            in_axes=(0, 0 if dt is not None and jnp.ndim(dt) == 2 else None, 0, 0, 0),
             out_axes=(0, None),
             axis_name=_PAIR_AXIS,
-        )(x, dt, mask, keys)
+        )(x, dt, _array(lengths), _array(mask), keys)
         return self.head(one, two), statistics
 
-    def _pooled(self, x, dt, mask, key, axes=(BATCH_AXIS,)):
+    def _pooled(self, x, dt, lengths, mask, key, axes=(BATCH_AXIS,)):
         """What the head sees of one sequence, and the running averages."""
-        kept = check_mask(mask, len(x))
+        kept = check_padding(lengths, mask, len(x)).kept
         if kept is not None:  # what stands in the padding, even NaN, must not come in by any way
             x = jnp.where(jnp.expand_dims(kept, tuple(range(1, x.ndim))), x, 0)
         h = self._encoded(x, 1)
@@ -247,9 +271,12 @@ class SequenceModel(eqx.Module):
         statistics = []
         for i, block in enumerate(self.blocks):
             if key is None:
-                h, new = block(h, None, dt, mask)[0], None
+                h, new = block(h, None, dt=dt, lengths=lengths, mask=mask)[0], None
             else:
-                h, new = block.training(h, dt, mask, axes, key=jax.random.fold_in(key, i))
+                layer_key = jax.random.fold_in(key, i)
+                h, new = block.training(
+                    h, dt=dt, lengths=lengths, mask=mask, axes=axes, key=layer_key
+                )
             statistics.append(new)
         h = h if self.final_norm is None else self.final_norm(h)
         return _pool(self.pooling, h, kept), tuple(statistics)
@@ -259,6 +286,7 @@ class SequenceModel(eqx.Module):
         if isinstance(self.encoder, eqx.nn.Embedding):
             if x.ndim != axes or not jnp.issubdtype(x.dtype, jnp.integer):
                 raise ValueError(f"x must hold tokens, whole numbers, got {x.dtype}{list(x.shape)}")
+            check_tokens(x, len(self.encoder.weight))
             return self.encoder.weight[x].astype(self.dtype)
         inputs = self.encoder.weight.shape[1]
         if x.ndim != axes + 1 or x.shape[-1] != inputs:
@@ -284,6 +312,17 @@ class SequenceModel(eqx.Module):
         if isinstance(self.head, RetrievalHead):
             raise ValueError("task='retrieval' compares whole sequences: it has no step")
         return self.head
+
+
+def _check_choices(task: str, pooling: str, dtype: str, positions: str) -> None:
+    check_choice("task", task, get_args(SequenceTask))
+    check_choice("pooling", pooling, get_args(Pooling))
+    check_choice("dtype", dtype, get_args(DType))
+    check_choice("positions", positions, get_args(Positions))
+
+
+def _array(values: ArrayLike | None) -> Array | None:
+    return None if values is None else jnp.asarray(values)
 
 
 def _sinusoids(places: Shaped[Array, " time"], width: int) -> Float[Array, "time {width}"]:

@@ -1,13 +1,13 @@
 """Normalization of a sequence's channels: over the channels of a step, or over batch and time."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from ._roles import parameter
+from ._roles import role
 
 BATCH_AXIS = "batch"  # the name of the vmapped axis that batch statistics are taken over
 _EPSILON = 1e-5
@@ -46,10 +46,10 @@ class BatchNorm(eqx.Module):
 
     weight: Float[Array, " width"]
     bias: Float[Array, " width"]
-    running: Statistics = parameter("buffer")
+    running: Statistics = eqx.field(metadata=role("buffer"))
     momentum: float = eqx.field(static=True)
 
-    def __init__(self, width: int, momentum: float = 0.95):
+    def __init__(self, width: int, *, momentum: float = 0.95):
         self.weight, self.bias = jnp.ones(width), jnp.zeros(width)
         self.running = Statistics(jnp.zeros(width), jnp.ones(width))
         self.momentum = momentum
@@ -88,4 +88,5 @@ def _affine(norm: LayerNorm | BatchNorm, x: Array) -> Array:
     return norm.weight * x + norm.bias
 
 
-NORMS = {"layer": LayerNorm, "batch": BatchNorm}
+Norm = Literal["layer", "batch"]
+NORMS: dict[str, type[LayerNorm] | type[BatchNorm]] = {"layer": LayerNorm, "batch": BatchNorm}

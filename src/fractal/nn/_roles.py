@@ -8,7 +8,6 @@ depends on the names of its parameters.
 import dataclasses
 from typing import Any, Literal, get_args
 
-import equinox as eqx
 import jax
 from jaxtyping import PyTree
 
@@ -19,30 +18,28 @@ Role = Literal["dynamics", "step_size", "input", "readout", "buffer", "weight"]
 _KEY = "fractal.role"
 
 
-def parameter(role: Role, **options: Any) -> Any:
-    """Declare the role of a field of an Equinox module.
+def role(name: Role) -> dict[str, Any]:
+    """Metadata that declares the role of a field: `B: Array = eqx.field(metadata=role("input"))`.
 
     **Arguments:**
 
-    - `role`: `"dynamics"` (eigenvalues of the recurrence), `"step_size"` (Δ), `"input"` (B),
+    - `name`: `"dynamics"` (eigenvalues of the recurrence), `"step_size"` (Δ), `"input"` (B),
       `"readout"` (C and D), `"buffer"` (an array that is not trained, such as a running average) or
       `"weight"` (everything else; the default of undeclared fields).
-    - `options`: passed to `equinox.field`.
 
     The role holds for all arrays within the field, except where a nested module declares another.
 
     >>> import equinox as eqx, jax
-    >>> from fractal.nn import parameter, roles
+    >>> from fractal.nn import role, roles
     >>> class Decay(eqx.Module):
-    ...     log_rate: jax.Array = parameter("dynamics")
+    ...     log_rate: jax.Array = eqx.field(metadata=role("dynamics"))
     ...     out: jax.Array
     >>> found = roles(Decay(jax.numpy.zeros(3), jax.numpy.ones(3)))
     >>> found.log_rate, found.out
     ('dynamics', 'weight')
     """
-    check_choice("role", role, get_args(Role))
-    metadata = {**options.pop("metadata", {}), _KEY: role}
-    return eqx.field(metadata=metadata, **options)
+    check_choice("name", name, get_args(Role))
+    return {_KEY: name}
 
 
 def roles(model: PyTree) -> PyTree[str]:
@@ -52,12 +49,12 @@ def roles(model: PyTree) -> PyTree[str]:
 
 def _role(node: Any, path: tuple[Any, ...]) -> Role:
     """The innermost role declared on the way from `node` to a leaf."""
-    role: Role = "weight"
+    found: Role = "weight"
     for key in path:
         if isinstance(key, jax.tree_util.GetAttrKey):
             if dataclasses.is_dataclass(node):
                 declared = {field.name: field.metadata for field in dataclasses.fields(node)}
-                role = declared.get(key.name, {}).get(_KEY, role)
+                found = declared.get(key.name, {}).get(_KEY, found)
             node = getattr(node, key.name)
         elif isinstance(key, jax.tree_util.SequenceKey):
             node = node[key.idx]
@@ -65,4 +62,4 @@ def _role(node: Any, path: tuple[Any, ...]) -> Role:
             node = node[key.key]
         else:
             break  # a custom container: its arrays have the role declared so far
-    return role
+    return found

@@ -10,15 +10,17 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from .._checks import check_choice, check_count, check_order
+from .._checks import check_choice, check_count, check_flag, check_order, check_real
 from .._engine.chunked import states
 from .._engine.discretize import DISCRETIZATIONS, gate_and_rest
 from .._engine.inputs import (
     check_durations,
-    check_mask,
+    check_key,
+    check_padding,
     check_sample,
     check_sequence,
-    end_of,
+    compiled_call,
+    compiled_step,
     last_state,
     without_padding,
 )
@@ -27,7 +29,7 @@ from .._engine.step_size import dt_range
 from ._clock import CLOCKS, reversed_ticks, ticks
 from ._filter_bank import FreeBank, LearnedAlphaBank, learnable
 from ._initial import draw, repeated
-from ._roles import parameter
+from ._roles import role
 from ._spectra import spectrum
 
 DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
@@ -60,11 +62,11 @@ class FractalSSM(eqx.Module):
     ((100, 4), (4,))
     """
 
-    bank: FreeBank | LearnedAlphaBank = parameter("dynamics")
-    log_dt: Float[Array, " modes"] | Float[Array, " blocks"] = parameter("step_size")
-    B: Float[Array, "2*modes width"] = parameter("input")
-    C: Float[Array, "width read"] = parameter("readout")
-    D: Float[Array, " width"] = parameter("readout")
+    bank: FreeBank | LearnedAlphaBank = eqx.field(metadata=role("dynamics"))
+    log_dt: Float[Array, " steps"] = eqx.field(metadata=role("step_size"))
+    B: Float[Array, "halves width"] = eqx.field(metadata=role("input"))
+    C: Float[Array, "width read"] = eqx.field(metadata=role("readout"))
+    D: Float[Array, " width"] = eqx.field(metadata=role("readout"))
     sizes: tuple[int, ...] = eqx.field(static=True)
     clock: str = eqx.field(static=True)
     discretization: str = eqx.field(static=True)
@@ -73,6 +75,7 @@ class FractalSSM(eqx.Module):
     def __init__(
         self,
         width: SupportsIndex,
+        *,
         order: SupportsIndex = 16,
         alphas: float | Sequence[float] | None = None,
         init: str = "normal",
@@ -84,7 +87,6 @@ class FractalSSM(eqx.Module):
         dt_max: float | None = None,
         length: SupportsIndex | None = None,
         imaginary: str | None = None,
-        *,
         key: PRNGKeyArray,
     ):
         """
@@ -108,8 +110,11 @@ class FractalSSM(eqx.Module):
         - `length`: of the sequences to come, if known.
         - `imaginary`: for `init="published"`: `"lin"`, `"inv"` or `"none"`.
         """
+        key = check_key(key)
         width, order = check_count("width", width, smallest=1), check_order(order)
-        alphas = DEFAULT_ALPHAS if alphas is None else tuple(np.atleast_1d(alphas).tolist())
+        bidirectional = check_flag("bidirectional", bidirectional)
+        learn_alpha = check_flag("learn_alpha", learn_alpha)
+        alphas = DEFAULT_ALPHAS if alphas is None else _listed(alphas)
         if not alphas:
             raise ValueError("alphas must hold at least one value")
         check_choice("clock", clock, CLOCKS)
@@ -143,12 +148,23 @@ class FractalSSM(eqx.Module):
         # The gains of a learned α follow it.
         self.B = B if learn_alpha else B * jnp.tile(gains, 2)[:, None]
 
-    @jax.jit
+    def __check_init__(self):
+        check_choice("clock", self.clock, CLOCKS)
+        check_choice("discretization", self.discretization, DISCRETIZATIONS)
+        modes, width = sum(self.sizes), len(self.D)
+        read = modes * (4 if self.bidirectional else 2)
+        if self.B.shape != (2 * modes, width) or self.C.shape != (width, read):
+            raise ValueError(f"B and C must fit {modes} modes and {width} channels")
+        if len(self.log_dt) not in (modes, len(self.sizes)):
+            raise ValueError("log_dt must hold one entry per mode or per block")
+
+    @compiled_call
     def __call__(
         self,
         u: ArrayLike,
         state: FractalState | None = None,
         dt: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], FractalState]:
         """All outputs, and the state after the last step.
@@ -156,36 +172,37 @@ class FractalSSM(eqx.Module):
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: where to go on from; by default the beginning.
-        - `dt`: how long each sample lasts, ≥ 0: one number, or one for each step; 1 by default.
-        - `mask`: False where there is padding, which leaves the state alone; or, where it is all at
-          the end, how many steps come before it, which is quicker.
+        - `state`: the state to resume from; `initial_state()` by default.
+        - `dt`: durations of the samples, not negative: one number, or one per step; 1 by default.
+        - `lengths`: number of real steps; the rest is padding, which leaves the state unchanged.
+        - `mask`: boolean, False at padding, wherever it stands. `lengths` is faster.
         """
         u = check_sequence(u, len(self.D))
-        length, end = len(u), end_of(mask)
-        dt, mask = check_durations(dt, length, self.D.dtype), check_mask(mask, length)
+        length = len(u)
+        dt = check_durations(dt, length, self.D.dtype)
+        kept, end = check_padding(lengths, mask, length)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
         state = self.initial_state() if state is None else state
         if length == 0:
             return u, state
 
-        signal = without_padding(u.astype(self.D.dtype), mask)
-        stopped = mask if end is None else None
+        signal = without_padding(u.astype(self.D.dtype), kept)
+        stopped = kept if end is None else None
         forward = ticks(self.clock, length, state.time, dt, stopped)
         x = self._states(False, signal, forward, state.modes)
         toward, backward = jnp.split(self.C, 2, axis=1) if self.bidirectional else (self.C, None)
         y = x @ toward.T
         if backward is not None:
             # The scale-invariant clock must know where the reverse direction starts.
-            back_mask = stopped if self.clock == "uniform" else mask
+            back_mask = stopped if self.clock == "uniform" else kept
             back = reversed_ticks(self.clock, length, dt, back_mask)
             y += self._states(True, signal, back, jnp.zeros_like(state.modes)) @ backward.T
-        passed = jnp.broadcast_to(dt, (length,)).sum(where=mask)
+        passed = jnp.broadcast_to(dt, (length,)).sum(where=kept)
         modes = from_halves(last_state(x, end, to_halves(state.modes)))
         return (y + self.D * signal).astype(u.dtype), FractalState(modes, state.time + passed)
 
-    @jax.jit
+    @compiled_step
     def step(
         self, u: ArrayLike, state: FractalState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], FractalState]:
@@ -216,3 +233,11 @@ class FractalSSM(eqx.Module):
         B = from_halves(self.B, axis=0) * (gain / jax.lax.complex(decay, frequency))[:, None]
         dt = jnp.exp(repeated(self.log_dt, self.sizes))
         return (decay * dt, frequency * dt), B
+
+
+def _listed(alphas: float | Sequence[float]) -> tuple[float, ...]:
+    """One α or several, as a tuple."""
+    array = np.atleast_1d(check_real("alphas", alphas))
+    if array.ndim != 1:
+        raise ValueError(f"alphas must be a number or a sequence of numbers, got {array.shape}")
+    return tuple(array.tolist())

@@ -16,12 +16,10 @@ from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from .._errors import UserError
+from ..nn import DType, Gate, Norm
 from ..tasks import Preset, Validation
 
-Gate = Literal["silu", "half_glu1", "half_glu2", "full_glu"]
-Norm = Literal["layer", "batch"]
-Pooling = Literal["mean", "last"]
-DType = Literal["float32", "bfloat16", "float64"]
+Pooled = Literal["mean", "last"]  # a task has one answer per sequence, so `nn.Pooling` less "none"
 Groups = Literal["standard", "B-decays", "B-fast", "all-slow"]
 
 Option = bool | int | float | str | list[bool | int | float | str]
@@ -37,7 +35,7 @@ def _as_text(path: object) -> object:
 
 
 Name = Annotated[str, Field(min_length=1)]
-Folder = Annotated[str, BeforeValidator(_as_text), Field(min_length=1)]
+Folder = Annotated[str, Field(min_length=1), BeforeValidator(_as_text)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Rate = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
@@ -112,7 +110,7 @@ class ModelConfig:
     gate: Gate | None = None
     norm: Norm | None = None
     dropout: Fraction = 0.0
-    pooling: Pooling = "mean"
+    pooling: Pooled = "mean"
     bidirectional: bool = True
     dtype: DType = "float32"
     options: dict[Name, Option] = dataclasses.field(default_factory=dict)
@@ -262,28 +260,36 @@ def _user_error(error: pydantic.ValidationError, kind: Any, section: str) -> Use
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, UserError):
         return cause
-    # A positional argument is located by its index.
-    names = [field.name for field in dataclasses.fields(kind)]
-    place = [names[x] if isinstance(x, int) and x < len(names) else str(x) for x in first["loc"]]
-    path = ".".join([section, *place] if section else place)
     if first["type"] == "json_invalid":
         return UserError(f"is not JSON: {cause}")
+    place, fields = _place(first["loc"], kind)
+    path = ".".join([section, *place] if section else place) or None
     if first["type"] == "unexpected_keyword_argument":
-        known = _fields(kind, place[:-1])
-        near = difflib.get_close_matches(place[-1], known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+        near = difflib.get_close_matches(place[-1], fields, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(fields)}"
         return UserError(f"there is no such setting: {hint}", argument=path)
     if first["type"] in ("missing", "missing_argument"):
         return UserError("is required", argument=path)
-    if "options" in place[:-1]:
-        path = ".".join([section, *place[: place.index("options") + 2]]).removeprefix(".")
-        first["msg"] = "must be a number, a string, true, false or a list of these"
     message = first["msg"].removeprefix("Input ").removeprefix("String ")
-    shown = f"{first['input']!r:.{_SHOWN}}"
-    return UserError(f"{message}, got {shown}", argument=path or None)
+    if "options" in place[:-1]:  # pydantic's message is about one of the allowed types
+        message = "must be a number, a string, true, false or a list of these"
+    return UserError(f"{message}, got {first['input']!r:.{_SHOWN}}", argument=path)
 
 
-def _fields(kind: Any, place: list[str]) -> list[str]:
-    for name in place:
-        kind = next((f.type for f in dataclasses.fields(kind) if f.name == name), kind)
-    return [field.name for field in dataclasses.fields(kind)]
+def _place(location: tuple[int | str, ...], kind: Any) -> tuple[list[str], list[str]]:
+    """The names on the way to a setting, and those of the last section on it.
+
+    pydantic gives the index of a positional argument, and after a name the types that it tried.
+    """
+    place, fields = [], []
+    for key in location:
+        if not dataclasses.is_dataclass(kind):
+            if place[-1] == "options":
+                place.append(str(key))
+            break
+        types = {field.name: field.type for field in dataclasses.fields(kind)}
+        fields = list(types)
+        name = fields[key] if isinstance(key, int) and key < len(fields) else str(key)
+        place.append(name)
+        kind = types.get(name)
+    return place, fields

@@ -32,8 +32,8 @@ def outputs_of(
     """Outputs for one sequence, and new running averages; `key` is None in evaluation."""
     if isinstance(model, SequenceModel):
         if key is None:
-            return model(x, mask=lengths), None
-        return model.training(x, mask=lengths, key=key)
+            return model(x, lengths=lengths), None
+        return model.training(x, lengths=lengths, key=key)
     return model(x, lengths=lengths, key=key), None
 
 

@@ -14,16 +14,15 @@ from jaxtyping import PRNGKeyArray, PyTree
 from .._checks import check_name
 from .._errors import UserError
 from .._weights import register_classes
-from ..nn import SequenceModel, roles
+from ..nn import Gate, Positions, SequenceModel, roles
 from ..tasks import Task
-from ._config import Gate, ModelConfig, check_type, check_whole
+from ._config import ModelConfig, check_type, check_whole
 
 Kind = Literal["mixer", "block", "model"]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 # Arguments that the settings give to every factory; all others are options.
 _GIVEN = ("self", "task", "width", "depth", "bidirectional", "dropout", "key")
-_POSITIONS = ("none", "sinusoid", "learned")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +35,7 @@ class ModelSpec:
     grain: int = 1
     gate: Gate = "silu"
     length: str | None = None
-    positions: str = "none"
+    positions: Positions = "none"
     final_norm: bool = False
     recipe: str | None = None
     max_lr: float | None = None
@@ -71,7 +70,7 @@ def register_model(
     grain: int = 1,
     gate: Gate = "silu",
     length: str | None = None,
-    positions: str = "none",
+    positions: Positions = "none",
     final_norm: bool = False,
     recipe: str | None = None,
     max_lr: float | None = None,
@@ -107,7 +106,7 @@ def register_model(
         raise UserError(f"must be callable, got {factory!r:.60}", argument="factory")
     _check_choice("kind", kind, get_args(Kind))
     _check_choice("gate", gate, get_args(Gate))
-    _check_choice("positions", positions, _POSITIONS)
+    _check_choice("positions", positions, get_args(Positions))
     spec = ModelSpec(
         factory, kind, size, grain, gate, length, positions, final_norm, recipe, max_lr, setup_bytes
     )
@@ -118,6 +117,8 @@ def register_model(
 
 def _own_classes(factory: object, classes: Sequence[type]) -> list[type]:
     """The user's classes; those of this library are known to `save` and `load` by themselves."""
+    if not isinstance(classes, Sequence) or not all(isinstance(cls, type) for cls in classes):
+        raise UserError(f"must be a list of classes, got {classes!r:.60}", argument="classes")
     made = [factory] if isinstance(factory, type) and issubclass(factory, eqx.Module) else []
     found = dict.fromkeys([*made, *classes])
     return [cls for cls in found if not cls.__module__.startswith("fractal.")]
@@ -165,6 +166,8 @@ def model_names() -> tuple[str, ...]:
 
 def spec_of(name: str) -> ModelSpec:
     """The registered model."""
+    if not isinstance(name, str):
+        raise UserError(f"must be a name, got {name!r:.60}", argument="model.name")
     try:
         check_name("model", name, _MODELS)
     except UserError as error:
