@@ -65,9 +65,9 @@ def dots(
             y, cells = zip(*points, strict=True)
             middle = [value(cell) for cell in cells]
             errors = np.array([_errors(cell) for cell in cells]).T
-            label = plain(name) if len(series) > 1 else None
+            legend = plain(name) if len(series) > 1 else None
             axes.errorbar(middle, y, xerr=errors, fmt=_MARKERS[index % 8], color=color,
-                          markersize=4, capsize=2, linewidth=1.2, label=label)  # fmt: skip
+                          markersize=4, capsize=2, linewidth=1.2, label=legend)  # fmt: skip
     for style, (name, at) in zip(("--", ":", "-."), drawn.items(), strict=False):
         axes.axvline(at, color=GREY, linestyle=style, linewidth=1.2, label=plain(name))
     axes.set_xscale(scale)

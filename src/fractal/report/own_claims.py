@@ -210,7 +210,7 @@ def legs_through_a_circle() -> Claim:
 
 def any_block_size() -> Claim:
     """The state after a single block and after single samples."""
-    u = brownian(3000, 1)
+    u = brownian(1000, 1)
     worst = 0.0
     for alpha in (0.0, 0.01, 0.9):
         whole, single = OnlineMemory(alpha, 64).push(u), OnlineMemory(alpha, 64)
