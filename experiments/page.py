@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from fractal._errors import UserError
 from fractal._files import write_whole
 from fractal.report.evidence import evidence_page
-from fractal.report.page import Block, Charts, Folded, Section, Text, missing
+from fractal.report.page import Charts, Folded, PageBlock, Section, Text, missing
 
 from . import arena, code, page_charts, summaries
 from .results import Line, read_experiment
@@ -29,7 +29,7 @@ def sections(folder: pathlib.Path) -> list[Section]:
     return [*found, Section("arena", "Long Range Arena", tables)]
 
 
-def _recall(lines: Sequence[Line]) -> list[Block]:
+def _recall(lines: Sequence[Line]) -> list[PageBlock]:
     return [
         Text(
             "Recall error by relative age from the same number of coefficients; 1 is the error of "
@@ -42,7 +42,7 @@ def _recall(lines: Sequence[Line]) -> list[Block]:
     ]
 
 
-def _initialization(lines: Sequence[Line]) -> list[Block]:
+def _initialization(lines: Sequence[Line]) -> list[PageBlock]:
     table = summaries.initialization(lines)
     groups: dict[str, dict[str, Sequence[Line]]] = {}
     for first, seeds, _ in summaries.chosen_ranges(lines):
@@ -61,7 +61,7 @@ def _initialization(lines: Sequence[Line]) -> list[Block]:
     ]
 
 
-def _filter_bank(lines: Sequence[Line]) -> list[Block]:
+def _filter_bank(lines: Sequence[Line]) -> list[PageBlock]:
     table = summaries.filter_bank(lines)
     return [
         Text("A single α for all blocks, a bank of several, learned α, or a single large block."),
@@ -71,7 +71,7 @@ def _filter_bank(lines: Sequence[Line]) -> list[Block]:
     ]
 
 
-def _clock(lines: Sequence[Line]) -> list[Block]:
+def _clock(lines: Sequence[Line]) -> list[PageBlock]:
     tables = summaries.clock(lines)
     charts = [chart for task, one in tables.items() for chart in page_charts.rates(one, task)]
     return [
@@ -85,7 +85,7 @@ def _clock(lines: Sequence[Line]) -> list[Block]:
     ]
 
 
-def _models(lines: Sequence[Line]) -> list[Block]:
+def _models(lines: Sequence[Line]) -> list[PageBlock]:
     table = summaries.models(lines)
     groups: dict[str, dict[str, Sequence[Line]]] = {}
     for (task, model, steps), seeds in summaries.grouped(lines, "task", "model", "steps").items():
@@ -102,7 +102,7 @@ def _models(lines: Sequence[Line]) -> list[Block]:
     ]
 
 
-def _long_memory(lines: Sequence[Line]) -> list[Block]:
+def _long_memory(lines: Sequence[Line]) -> list[PageBlock]:
     table = summaries.long_memory(lines)
     return [
         Text(
@@ -115,7 +115,7 @@ def _long_memory(lines: Sequence[Line]) -> list[Block]:
     ]
 
 
-_EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[Block]]]] = {
+_EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]] = {
     "recall": ("Recall by age", _recall),
     "initialization": ("Initialization", _initialization),
     "filter_bank": ("Filter bank", _filter_bank),

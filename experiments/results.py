@@ -18,7 +18,7 @@ from fractal._errors import UserError
 from . import code
 
 Line = dict[str, Any]
-Kind = Callable[[Any], Any]
+Check = Callable[[Any], Any]
 
 
 def text(value: Any) -> str:
@@ -81,7 +81,7 @@ def origin(value: Any) -> dict[str, Any]:
 
 _TRAINED = {"steps": number, "early_loss": number, "late_loss": number, "test_accuracy": number}
 # The fields that tables read of each experiment.
-EXPERIMENTS: dict[str, Mapping[str, Kind]] = {
+EXPERIMENTS: dict[str, Mapping[str, Check]] = {
     "recall": {
         "signal": text,
         "memory": text,
@@ -145,7 +145,7 @@ EXPERIMENTS: dict[str, Mapping[str, Kind]] = {
 }
 
 
-_ORIGIN: Mapping[str, Kind] = {"code": perhaps_text, "provenance": origin}
+_ORIGIN: Mapping[str, Check] = {"code": perhaps_text, "provenance": origin}
 
 
 def is_stale(name: str, line: Mapping[str, Any]) -> bool:

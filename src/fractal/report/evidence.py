@@ -19,11 +19,11 @@ from .claims import Claim
 from .curves import learning_curves
 from .page import (
     AlphaSlider,
-    Block,
     Chart,
     Charts,
     ClaimTable,
     Folded,
+    PageBlock,
     Section,
     Text,
     missing,
@@ -193,7 +193,7 @@ def figure_section() -> Section:
 
 def speed_section(found: Mapping[str, Benchmark | None]) -> Section:
     """All benchmarks, with their limits and alternatives."""
-    blocks: list[Block] = [
+    blocks: list[PageBlock] = [
         Text(
             "The entries of a chart were measured in turns in a single process, so that their "
             "ratios are comparable. Bars: quartiles."

@@ -80,10 +80,10 @@ class Folded:
     """Blocks that are opened on demand."""
 
     summary: str
-    blocks: Sequence["Block"]
+    blocks: Sequence["PageBlock"]
 
 
-Block = Text | Charts | Table | ClaimTable | AlphaSlider | Folded
+PageBlock = Text | Charts | Table | ClaimTable | AlphaSlider | Folded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Section:
 
     name: str
     title: str
-    blocks: Sequence[Block]
+    blocks: Sequence[PageBlock]
 
 
 def missing(file: str, command: str) -> Text:

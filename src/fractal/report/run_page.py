@@ -15,7 +15,7 @@ import numpy as np
 from ..tasks import Task, load
 from . import charts
 from .curves import learning_curves
-from .page import Block, Chart, Charts, Folded, Section, Text, render
+from .page import Chart, Charts, Folded, PageBlock, Section, Text, render
 from .runs import Run, SavedPredictions, find_runs, number_of, read_run
 from .table import Cell, Goal, Table, spread
 
@@ -139,9 +139,9 @@ def _state(group: Group) -> str:
     return f"{len(open_runs)} unfinished: {steps}"
 
 
-def _curves(groups: Sequence[Group]) -> list[Block]:
+def _curves(groups: Sequence[Group]) -> list[PageBlock]:
     """Training loss, and every metric of the validation set, per task."""
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     for task in dict.fromkeys(group.first.task for group in groups):
         own = [group for group in groups if group.first.task == task]
         names = dict.fromkeys(
@@ -166,7 +166,7 @@ def _curves(groups: Sequence[Group]) -> list[Block]:
     return [*blocks, Text(note, "note")] if blocks else [Text("No metrics yet.", "missing")]
 
 
-def _settings(groups: Sequence[Group]) -> list[Block]:
+def _settings(groups: Sequence[Group]) -> list[PageBlock]:
     firsts = [group.first for group in groups]
     names = [name for name in differing(firsts) if name != "seed"]
 
@@ -178,7 +178,7 @@ def _settings(groups: Sequence[Group]) -> list[Block]:
 
     same = [name for name in firsts[0].settings if name not in names and name != "seed"]
     common: list[tuple[Cell, ...]] = [(n, _setting(firsts[0].settings[n])) for n in same]
-    blocks: list[Block] = [Folded("Common settings", [Table("All runs", ("setting", "value"),
+    blocks: list[PageBlock] = [Folded("Common settings", [Table("All runs", ("setting", "value"),
                                                             common, "")])]  # fmt: skip
     if names:
         return [table("Settings that differ", names), *blocks]
@@ -189,7 +189,7 @@ def _setting(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _predictions(groups: Sequence[Group]) -> list[Block]:
+def _predictions(groups: Sequence[Group]) -> list[PageBlock]:
     """Confusion matrices, or residuals, over all seeds."""
     found = []
     for group in groups:
@@ -223,9 +223,9 @@ def _chart(group: Group, own: Sequence[SavedPredictions]) -> Chart:
     return Chart(f"Residuals: {group.name} ({seeds})", said, figure, wide=True)
 
 
-def _examples(groups: Sequence[Group]) -> list[Block]:
+def _examples(groups: Sequence[Group]) -> list[PageBlock]:
     """The examples with the largest loss, of the first seed of each group."""
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     loaded: dict[str, Task | str] = {}
     for group in groups:
         run = group.first
@@ -257,7 +257,7 @@ def _load(run: Run) -> Task | str:
         return str(error)
 
 
-def _worst(group: Group, run: Run, found: SavedPredictions, task: Task | str) -> list[Block]:
+def _worst(group: Group, run: Run, found: SavedPredictions, task: Task | str) -> list[PageBlock]:
     losses = found.losses()
     worst = np.argsort(-losses)[:_WORST]
     if isinstance(task, str):
@@ -284,7 +284,7 @@ def _with_inputs(
     losses: np.ndarray,
     worst: np.ndarray,
     task: Task,
-) -> list[Block]:
+) -> list[PageBlock]:
     documents = [task.splits.test.documents(int(index)) for index in worst]
     if task.tokens:
         texts = [" ‖ ".join(_text(one, task.vocabulary) for one in pair) for pair in documents]
