@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from fractal import theory
-from fractal.report import alpha_sweep, evidence
+from fractal.report import alpha_sweep, evidence, figures
 from fractal.report.claims import of_ours, of_paper
 from fractal.report.page import Chart, Charts, Folded, Section, Text, missing, render
 from fractal.report.paper_tables import condition_numbers
@@ -39,7 +39,8 @@ def text(recalled):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence, "verify", lambda: CLAIMS)
         patch.setattr(alpha_sweep, "recalled", lambda alphas: recalled)
-        slider = evidence.slider_section
+        slider, recall = evidence.slider_section, figures.recall_by_age
+        patch.setattr(figures, "recall_by_age", lambda: recall(paths=1, length=2000))
         patch.setattr(evidence, "slider_section", lambda: slider(ALPHAS))
         extra = Section("own", "Of the caller", [Text("own text")])
         return evidence.evidence_page(ROOT / "benchmarks", [extra])

@@ -33,6 +33,8 @@ def svg(figure: Figure, name: str) -> str:
     text = re.sub(rf'id="{FRAME}(\d\.\d\d)( now)?"', r'class="frame\2" data-frame="\1"', text)
     text = _ids(text, name)
     text = re.sub(r"(?<=d=\")[^\"]+", lambda found: _compact(found[0]), text)
+    text = re.sub(r'(?<= [xy]=")[-\d.]+', lambda found: f"{float(found[0]):.4g}", text)
+    text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
     text = re.sub(r'style="[^"]*"', lambda found: _themed(found[0]), text)
     return re.sub(r">\s+<", "><", text).strip()
 
@@ -55,6 +57,7 @@ def _compact(path: str) -> str:
 
 
 def _themed(style: str) -> str:
+    style = re.sub(r"; font-family: 'DejaVu Sans'[^;\"]*", "", style)  # the page has its own
     style = re.sub(r"'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", style)
     for color, variable in _VARIABLES.items():
         style = style.replace(color.lower(), f"var(--{variable})")
