@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ._checks import check_alpha, check_count, check_order, check_real
+from ._bounds import check_memory
+from ._checks import check_alpha, check_count, check_order, check_path, check_real
 from ._files import read_tensors, write_tensors
 from ._power_sums import power_sums
 from .theory import LARGEST_ALPHA, Fractional, Modes, modes, recall
@@ -41,13 +42,14 @@ class OnlineMemory:
     Time counts from the start of the stream, and what is recalled is relative to its length.
     """
 
-    def __init__(self, alpha: float, order: SupportsIndex, channels: SupportsIndex = 1):
+    def __init__(self, alpha: float, order: SupportsIndex, *, channels: SupportsIndex = 1):
         self.alpha = check_alpha(alpha, largest=LARGEST_ALPHA)
         self.order = check_order(order)
         self.channels = check_count("channels", channels, smallest=1)
         self.count = 0
         self._time = 0.0
         self._modes = modes(self.alpha, self.order)
+        check_memory(16.0 * self.channels * len(self._modes.rates), f"channels={self.channels}")
         self._z = np.zeros((self.channels, len(self._modes.rates)), complex)
 
     def __repr__(self) -> str:
@@ -137,7 +139,7 @@ class OnlineMemory:
             "time": np.array([self._time]),
             "count": np.array([self.count]),
         }
-        write_tensors(path, tensors, {"format": _FORMAT})
+        write_tensors(check_path("path", path), tensors, {"format": _FORMAT})
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "OnlineMemory":
@@ -145,6 +147,7 @@ class OnlineMemory:
 
         The file holds its modes too, since another machine's LAPACK may round them differently.
         """
+        path = check_path("path", path)
         try:
             return cls._from_tensors(read_tensors(path, _FORMAT)[0])
         except (KeyError, TypeError, ValueError) as error:
@@ -169,7 +172,7 @@ class OnlineMemory:
             tensors[name].view(complex) for name in ("state", "rates", "readout")
         )
         (alpha,), (time,), (count,) = (tensors[name] for name in ("alpha", "time", "count"))
-        memory = cls(float(alpha), readout.shape[0], state.shape[0])
+        memory = cls(float(alpha), readout.shape[0], channels=state.shape[0])
         own = memory._modes
         if state.shape != memory._z.shape or rates.shape != own.rates.shape:
             raise ValueError("its tensors do not fit together")

@@ -125,14 +125,16 @@ def _known(name: str, value: Any) -> np.ndarray | None:
         return None
     if not isinstance(value, jax.Array):
         # Not by jnp.asarray, which would trace it where the call is traced.
-        value = check_array(name, value, np.asarray)
+        value = _numbers(name, value, np.asarray)
     return np.asarray(value)
 
 
-def check_array(name: str, value: Any, make: Callable[[Any], Any] = jnp.asarray) -> Any:
-    """The argument as an array of numbers, which `make` makes: of JAX or of NumPy."""
-    if isinstance(value, jax.Array):
-        return value
+def check_array(name: str, value: Any) -> Array:
+    """The argument as a JAX array of numbers."""
+    return value if isinstance(value, jax.Array) else _numbers(name, value, jnp.asarray)
+
+
+def _numbers(name: str, value: Any, make: Callable[[Any], Any]) -> Any:
     try:
         array = make(value)
     except (TypeError, ValueError, OverflowError):

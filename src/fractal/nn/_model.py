@@ -10,6 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
+from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag
 from .._engine.inputs import check_array, check_key, check_known, check_padding, check_tokens
 from ._block import Block, Mixer, Residual, dense
@@ -142,6 +143,8 @@ class SequenceModel(eqx.Module):
         if task == "retrieval" and pooling == "none":
             raise ValueError("pooling must be 'mean' or 'last' for task='retrieval', got 'none'")
         keys = jax.random.split(key, 2 * depth + 3)
+        weights = 4.0 * width * (inputs + outputs + depth * width)
+        check_memory(weights, f"width={width}, depth={depth}, inputs={inputs}, outputs={outputs}")
         encoder = eqx.nn.Embedding if tokens else eqx.nn.Linear
         self.encoder = encoder(inputs, width, key=keys[0])
         self.blocks = tuple(
@@ -150,6 +153,12 @@ class SequenceModel(eqx.Module):
             else Block(mix(width, key=one), width, **of_block, key=two)
             for one, two in zip(keys[2:-1:2], keys[3:-1:2], strict=True)
         )
+        for made in self.blocks:
+            if not isinstance(made, Residual):
+                raise ValueError(
+                    "block must return a module with __call__, training, step and mixer, as Block "
+                    f"has, got {type(made).__name__}"
+                )
         if task == "next-token" and any(block.mixer.bidirectional for block in self.blocks):
             raise ValueError("task='next-token' needs a causal mixer, got a bidirectional one")
         if task == "retrieval":
@@ -206,6 +215,8 @@ class SequenceModel(eqx.Module):
 
     def with_statistics(self, statistics: Sequence[Statistics | None]) -> "SequenceModel":
         """The model with the running averages of a training step."""
+        if not isinstance(statistics, Sequence) or len(statistics) != len(self.blocks):
+            raise ValueError(f"statistics must hold one entry per block, {len(self.blocks)}")
         new = {i: statistic for i, statistic in enumerate(statistics) if statistic is not None}
         if not new:
             return self
@@ -226,7 +237,10 @@ class SequenceModel(eqx.Module):
 
         Compiled: `jax.jit(SequenceModel.step)(model, x, state)`.
         """
-        h = self._encoded(jnp.asarray(x), 0)
+        if not isinstance(state, ModelState):
+            raise ValueError("state must be one that this model returned, or initial_state()")
+        check_known(dt)
+        h = self._encoded(check_array("x", x), 0)
         h = self._placed(h[None], state.steps[None])[0]
         mixers = []
         for block, before in zip(self.blocks, state.mixers, strict=True):
