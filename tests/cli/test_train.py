@@ -115,6 +115,8 @@ def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
         (("train", "--config", "x.json"), "cannot read x.json"),
         (("train", "listops", "--processes", "2"), "--coordinator: is needed"),
         (("train", "listops", "--log", "excel"), "excel"),
+        (("train", "listops", "--log"), "--log: needs a value"),
+        (("compare", "listops", "--models", "fractal,"), "--models: a name is empty"),
         (("eval", "nowhere"), "cannot read"),
         (("compare", "listops", "--models", "fractal,fractal"), "named twice"),
         (("compare", "listops", "--models", "fractal,s6x"), "there is no model"),

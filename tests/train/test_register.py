@@ -173,7 +173,11 @@ def test_a_factory_that_fails_is_named_in_one_line(tmp_path):
     [
         ("import no_such_module_at_all", "ModuleNotFoundError: No module named"),
         ("x = ", "SyntaxError: invalid syntax"),
-        ("from fractal.train import register_model\nregister_model('', int)", "must be a letter"),
+        (
+            "from fractal.train import register_model\nregister_model('', int)",
+            "line 2: UserError: name: must be a letter",
+        ),
+        ("1 / 0", "line 1: ZeroDivisionError: division by zero"),
     ],
 )
 def test_a_plugin_that_cannot_be_imported_is_named_in_one_line(tmp_path, content, message):

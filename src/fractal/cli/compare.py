@@ -11,6 +11,7 @@ import tyro
 from rich.table import Table
 
 from .._allocator import keep_freed_memory
+from .._checks import check_name
 from .._errors import UserError
 from ..train import (
     Config,
@@ -18,6 +19,7 @@ from ..train import (
     compare,
     learning_curve,
     matched_configs,
+    model_names,
     preset,
     summarize,
     with_steps,
@@ -69,6 +71,10 @@ class Compare:
         keep_freed_memory()
         import_plugins(self.plugin)
         names = [name.strip() for name in self.models.split(",")]
+        if not all(names):
+            raise UserError(f"a name is empty: {self.models!r}", argument="models")
+        for name in names:
+            check_name("model", name, model_names())
         if len(set(names)) != len(names):
             raise UserError(f"a model is named twice: {self.models}", argument="models")
         folder = self.out or pathlib.Path("runs") / f"compare-{self.task}-{self.preset}"

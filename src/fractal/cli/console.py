@@ -1,4 +1,4 @@
-"""Where tables are printed: stdout, as wide as a terminal, or wide enough for a file or a pipe."""
+"""Tables on stdout: as wide as the terminal, or of a fixed width in a file or a pipe."""
 
 import sys
 
@@ -6,11 +6,11 @@ from rich.console import Console
 
 
 class Stdout(Console):
-    """Rich's console, but a reader of a pipe that has enough is no failure of ours."""
+    """Rich's console, for which a closed pipe is no error."""
 
     def __init__(self):
         super().__init__(width=None if sys.stdout.isatty() else 160)
 
     def on_broken_pipe(self) -> None:
-        """Leave it to `main`; Rich would exit with code 1, our code for a failed check."""
+        """Raise for `main`: Rich would exit with code 1, which means a failed check."""
         raise BrokenPipeError

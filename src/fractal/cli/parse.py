@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import difflib
+import itertools
 import json
 import types
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ except ImportError:  # another tyro prints its own message, in several lines
 UNPREFIXED = {"prefix": ""}
 """Metadata of a field whose own name is not part of the options within it."""
 _OPTION = "--model.options."
+_EXPECTED = {"INT": "a whole number", "FLOAT": "a number"}
 _CONFIG = (
     tyro.conf.OmitSubcommandPrefixes,
     tyro.conf.FlagCreatePairsOff,
@@ -38,7 +40,7 @@ def parse(kind: Any, arguments: Sequence[str], program: str) -> Any:
         options, arguments = _model_options(arguments)
 
     def refuse(event: Any) -> NoReturn:
-        raise UserError(_one_line(event, kind, program))
+        raise UserError(_one_line(event, kind, arguments, program))
 
     hook = contextlib.nullcontext() if events is None else events.on_parse_error(refuse)
     with hook:
@@ -53,6 +55,8 @@ def _model_options(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]
     """
     options, rest, words = {}, [], iter(arguments)
     for word in words:
+        if word.partition("=")[0] == _OPTION.removesuffix("."):
+            raise UserError(f"{_OPTION}NAME VALUE: the name of an option is missing")
         if not word.startswith(_OPTION):
             rest.append(word)
             continue
@@ -67,7 +71,7 @@ def _model_options(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]
     return options, rest
 
 
-def _one_line(event: Any, kind: Any, program: str) -> str:
+def _one_line(event: Any, kind: Any, arguments: Sequence[str], program: str) -> str:
     """What is wrong, and what to do."""
     unknown = getattr(event, "tokens", None) or getattr(event, "unrecognized_tokens", None)
     match type(event).__name__:
@@ -80,14 +84,26 @@ def _one_line(event: Any, kind: Any, program: str) -> str:
             names = ", ".join(event.subcommand_spec.parser_from_name)
             return f"{program} must be followed by one of {names}"
         case "InvalidChoice":
-            allowed = ", ".join(choice for choice in event.choices if choice != "None")
+            allowed = ", ".join(sorted(choice for choice in event.choices if choice != "None"))
             return f"{_name(event.argument)}: must be one of {allowed}, got {event.value!r}"
         case "BadValue":
             return f"{_name(event.argument)}: needs a value"
         case "InstantiationFailure":
-            name = "" if event.argument is None else f"{_name(event.argument)}: "
-            return name + " ".join(event.message.partition("\n")[0].split())
+            return _wrong_value(event, arguments)
     return f"wrong arguments; see {program} --help"
+
+
+def _wrong_value(event: Any, arguments: Sequence[str]) -> str:
+    why = " ".join(event.message.partition("\n")[0].split())
+    if event.argument is None:
+        return why
+    name = _name(event.argument)
+    expected = _EXPECTED.get(str(event.argument.lowered.metavar))
+    for word, value in itertools.pairwise([*reversed(arguments), ""]):
+        flag, equals, inline = value.partition("=")
+        if expected is not None and flag.replace("_", "-") == name:
+            return f"{name}: must be {expected}, got {inline if equals else word!r}"
+    return f"{name}: {why}"
 
 
 def _name(argument: Any) -> str:
@@ -107,9 +123,11 @@ def _unknown(tokens: Sequence[str], kind: Any, program: str) -> str:
 
 def _flags(kind: Any, prefix: str = "") -> Iterator[str]:
     """All options of a command."""
-    hints = get_type_hints(kind)
+    hints, marked = get_type_hints(kind), get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
-        hint = hints[field.name]
+        hint, markers = hints[field.name], getattr(marked[field.name], "__metadata__", ())
+        if any(marker in (tyro.conf.Positional, tyro.conf.Suppress) for marker in markers):
+            continue
         parts = get_args(hint) if get_origin(hint) in (types.UnionType, Union) else (hint,)
         nested = [one for one in parts if dataclasses.is_dataclass(one)]
         inner = field.metadata.get("prefix", "" if len(parts) > 1 else f"{field.name}.")

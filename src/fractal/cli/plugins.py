@@ -5,29 +5,52 @@ import importlib
 import importlib.util
 import pathlib
 import sys
+import traceback
 from collections.abc import Sequence
 
 from .._errors import UserError
+
+# What a user's code raises in general.
+_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
 def import_plugins(plugins: Sequence[str]) -> None:
     """Import each file (`mine.py`) or module (`package.mine`), once per process."""
     for plugin in plugins:
+        path = pathlib.Path(plugin)
+        if plugin.endswith(".py") and not path.is_file():
+            raise UserError(f"there is no file {path}", argument="plugin")
         try:
             if plugin.endswith(".py"):
-                _import_file(pathlib.Path(plugin))
+                _import_file(path.resolve())
             else:
                 _import_module(plugin)
-        except (ImportError, SyntaxError, UnicodeDecodeError, OSError) as error:
+        except _ERRORS as error:
             why = " ".join(str(error).split())
-            message = f"cannot import {plugin}: {type(error).__name__}: {why}"
+            message = f"cannot import {plugin}{_line(error)}: {type(error).__name__}: {why}"
             raise UserError(message, argument="plugin") from None
 
 
+def _line(error: BaseException) -> str:
+    """The line of the user's file, where the error has passed one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [one.lineno for one in frames if one.name == "<module>"]
+    return f", line {places[0]}" if places else ""
+
+
 def _import_file(path: pathlib.Path) -> None:
-    if not path.is_file():
-        raise UserError(f"there is no file {path}", argument="plugin")
-    path = path.resolve()
     name = f"fractal_plugin_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     if name in sys.modules:
         return
@@ -45,7 +68,7 @@ def _import_file(path: pathlib.Path) -> None:
 
 def _import_module(name: str) -> None:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise UserError(f"must be a file FILE.py or a module, got {name!r}", argument="plugin")
+        raise ImportError("it must be a file FILE.py or a module")
     folder = str(pathlib.Path.cwd())
     if folder not in sys.path:  # as `python -m` does
         sys.path.insert(0, folder)

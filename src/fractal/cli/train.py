@@ -57,7 +57,7 @@ class Train:
         resume: resume the run in this folder.
         config: take all settings from this JSON file, such as a run's config.json.
         plugin: a file FILE.py or a module that registers your own models and tasks; repeatable.
-        log: further loggers: tensorboard, wandb, trackio.
+        log: a further logger: tensorboard, wandb or trackio; repeatable.
         show: print the settings as JSON, and do nothing else.
         json: print the scores as one JSON object.
         coordinator: HOST:PORT of the first of several processes, or auto (Slurm, MPI).
@@ -76,7 +76,7 @@ class Train:
     resume: pathlib.Path | None = None
     config: pathlib.Path | None = None
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    log: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
+    log: tyro.conf.UseAppendAction[tuple[Literal["tensorboard", "wandb", "trackio"], ...]] = ()
     show: bool = False
     json: bool = False
     coordinator: str | None = None
