@@ -1,10 +1,11 @@
 import json
+import os
 
 import pytest
 from PIL import Image
 
 from fractal.cli import main
-from fractal.tasks import smnist
+from fractal.tasks import _registry, smnist
 
 
 def run(capsys, *arguments):
@@ -17,7 +18,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("FRACTAL_DATA", str(tmp_path / "cache"))
 
 
-def test_listops_is_written_where_it_says(capsys, tmp_path):
+def test_listops_is_written_to_the_printed_folder(capsys, tmp_path):
     command = ("data", "listops", "--out", tmp_path, "--preset", "mini", "--count", 100)
     code, out, _ = run(capsys, *command, "--workers", 1)
     assert code == 0
@@ -25,23 +26,23 @@ def test_listops_is_written_where_it_says(capsys, tmp_path):
     assert len((tmp_path / "listops-1000" / "basic_test.tsv").read_text().splitlines()) == 3
     code, _, err = run(capsys, *command)
     assert code == 2
-    assert "already there" in err
+    assert "already exists" in err
 
 
 @pytest.mark.parametrize(("name", "size"), [("pathfinder", 32), ("pathx", 128)])
-def test_pictures_are_drawn_with_a_contact_sheet(capsys, tmp_path, name, size):
+def test_images_are_drawn_with_a_contact_sheet(capsys, tmp_path, name, size):
     sheet = tmp_path / "sheet.png"
     code, out, err = run(
         capsys, "data", name, "--out", tmp_path, "--count", 10, "--workers", 1, "--preview", sheet
     )
     assert code == 0
     assert out.strip() == str(tmp_path / f"pathfinder{size}" / "curv_contour_length_14")
-    assert f"drew {sheet}" in err
+    assert f"wrote {sheet}" in err
     with Image.open(sheet) as image:
         assert image.width > 800
 
 
-def test_the_stand_in_for_retrieval_is_written_where_it_says(capsys, tmp_path):
+def test_generated_pairs_are_written_to_the_printed_folder(capsys, tmp_path):
     code, out, _ = run(capsys, "data", "retrieval", "--out", tmp_path, "--count", 20)
     assert code == 0
     assert len(list((tmp_path / "tsv_data").iterdir())) == 3
@@ -51,11 +52,14 @@ def test_the_stand_in_for_retrieval_is_written_where_it_says(capsys, tmp_path):
 def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
     folder = tmp_path / "fetched"
 
-    def fetch(source):
+    def fetch(self, source):
         assert source == "auto"
         return folder
 
-    monkeypatch.setattr(type(smnist.SOURCES), "fetch", lambda self, source: fetch(source))
+    monkeypatch.setattr(type(smnist.SOURCES), "fetch", fetch)
+    monkeypatch.setitem(
+        _registry._ENTRIES, "smnist", _registry._Entry(smnist.load, smnist.SOURCES.fetch)
+    )
     code, _, err = run(capsys, "data", "smnist")
     assert code == 2
     assert "is not a folder" in err
@@ -77,16 +81,30 @@ def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
         (("data",), "listops"),
         (("data", "listopps", "--out", "x"), "listopps"),
         (("data", "listops"), "--out"),
-        (("data", "listops", "--out", "x", "--count", "7"), "at least 50"),
-        (("data", "listops", "--out", "x", "--workers", "0"), "--workers must be at least 1"),
-        (("data", "listops", "--out", "x", "--seed", "-1"), "--seed must not be negative"),
-        (("data", "pathfinder", "--out", "x", "--count", "-5"), "at least 10"),
+        (("data", "listops", "--out", "x", "--count", "7"), "count: must be at least 50"),
+        (("data", "listops", "--out", "x", "--count", "-1"), "count: must be at least 50"),
+        (("data", "listops", "--out", "x", "--count", "1.5"), "--count"),
+        (("data", "listops", "--out", "x", "--count", "1" + "0" * 15), "need about 6.6e+03 PB"),
+        (("data", "listops", "--out", "x", "--workers", "0"), "workers: must be at least 1"),
+        (("data", "listops", "--out", "x", "--workers", "100000"), f"of {os.cpu_count()} cores"),
+        (("data", "listops", "--out", "x", "--seed", "-1"), "seed: must be at least 0"),
+        (
+            ("data", "listops", "--out", "x", "--seed", str(2**32)),
+            "seed: must be at most 4294967295",
+        ),
+        (("data", "pathfinder", "--out", "x", "--count", "-5"), "count: must be at least 10"),
+        (("data", "pathfinder", "--out", "x", "--count", "1" + "0" * 15), "free"),
         (("data", "pathfinder", "--out", "x", "--size", "33"), "33"),
         (("data", "pathfinder", "--out", "x", "--preview", "x.txt"), "must end in .png"),
-        (("data", "pathfinder", "--out", "x", "--seed", "-1"), "--seed must not be negative"),
+        (("data", "pathfinder", "--out", "x", "--preview", "a/x.png"), "a is not a folder"),
+        (("data", "pathfinder", "--out", "x", "--seed", "-1"), "seed: must be at least 0"),
+        (("data", "pathfinder", "--out", "x", "--workers", "99999"), "workers: must be at most"),
         (("data", "image", "--out", "x"), "--out"),
         (("data", "text", "--source", "ftp"), "ftp"),
-        (("data", "retrieval", "--out", "x", "--count", "3"), "at least 10"),
+        (("data", "text", "--source", "registry"), "registry"),
+        (("data", "retrieval", "--out", "x", "--count", "3"), "count: must be at least 10"),
+        (("data", "retrieval", "--out", "x", "--count", "1" + "0" * 15), "count: 1000000000000000"),
+        (("data", "retrieval", "--out", "x", "--seed", "-1"), "seed: must be at least 0"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_writes_nothing(

@@ -141,7 +141,7 @@ def test_a_split_is_some_rows_of_the_array(task):
 def test_a_batch_larger_than_the_data_or_not_shared_evenly_is_refused(task):
     with pytest.raises(UserError, match="larger than the data, 11 examples"):
         Batches(task, task.splits.train, 12, training=True)
-    with pytest.raises(UserError, match="must be a multiple of the 3 processes"):
+    with pytest.raises(UserError, match="is not a multiple of the 3 processes"):
         Batches(task, task.splits.train, 4, training=True, processes=3)
     with pytest.raises(UserError, match="similar length"):
         Batches(task, task.splits.train, 11, training=True, buckets=3)

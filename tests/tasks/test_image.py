@@ -79,7 +79,8 @@ def cut(path, size=1000):
         (write_binary, lambda f: (f / "data_batch_5.bin").unlink(), "data_batch_5.bin: No such"),
         (write_binary, lambda f: (f / "test_batch.bin").write_bytes(b"\x0b" + bytes(3072)),
          "test_batch.bin, image 1: the label must lie in 0 … 9, not 11"),
-        (write_package, lambda f: cut(f / "data_batch_2.png"), "data_batch_2.png is not a complete PNG"),
+        (write_package, lambda f: cut(f / "data_batch_2.png"),
+         "data_batch_2.png is not a complete PNG"),
         (write_package, lambda f: (f / "data_batch_2.png").write_bytes(b""),
          "data_batch_2.png is not a complete PNG"),
         (write_package, lambda f: (f / "test_lables.json").write_text("[1, 2"),
@@ -106,7 +107,7 @@ def test_the_pickled_version_is_not_opened(cache, tmp_path):
     (tmp_path / "cifar-10-batches-py").mkdir()
     with pytest.raises(DataError, match="may run code"):
         load("image", data=tmp_path)
-    with pytest.raises(DataError, match="holds no cifar-10-batches-bin/test_batch.bin"):
+    with pytest.raises(DataError, match=r"holds no cifar-10-batches-bin/test_batch\.bin"):
         load("image", data=tmp_path / "cifar-10-batches-py")
 
 

@@ -99,7 +99,7 @@ def test_a_missing_folder_or_file_is_named_with_what_to_do(cache, tmp_path):
         load("listops", data=tmp_path / "nowhere")
     with pytest.raises(DataError, match=r"^data: .* holds no listops-1000/basic_train\.tsv"):
         load("listops", data=tmp_path)
-    with pytest.raises(MissingData, match="fractal data listops --out DIR.*pass data=DIR") as error:
+    with pytest.raises(MissingData, match=r"fractal data listops --out DIR.* data=DIR") as error:
         load("listops")
     assert (error.value.task, error.value.remedy) == ("listops", "generate")
     (write(tmp_path / "listops") / "basic_val.tsv").unlink()
@@ -148,9 +148,9 @@ def test_what_is_generated_is_read_back(cache, tmp_path):
 
 def test_generating_never_overwrites(tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(DataError, match="^out: .* already exists"):
+    with pytest.raises(DataError, match=r"^out: .* already exists"):
         generate(tmp_path / "out", SMALL, seed=0, workers=1)
-    with pytest.raises(ValueError, match="^count: must be at least 50 for three files, got 49"):
+    with pytest.raises(ValueError, match=r"^count: must be at least 50 for three files, got 49"):
         generate(tmp_path / "few", SMALL._replace(examples=49), seed=0, workers=1)
 
 

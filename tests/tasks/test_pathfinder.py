@@ -82,7 +82,7 @@ def test_pickled_metadata_is_not_opened(cache, tmp_path):
         load("pathfinder", data=tmp_path)
 
 
-def test_the_one_empty_picture_of_the_release_is_left_out(cache, tmp_path):
+def test_the_one_empty_image_of_the_release_is_skipped(cache, tmp_path):
     level = tmp_path / "pathfinder32" / "curv_baseline"
     write(level, [0, 1] * 100)
     (level / "imgs" / "0" / "sample_172.png").write_bytes(b"")
@@ -182,9 +182,9 @@ def test_full_batches_begin_new_folders(tmp_path, monkeypatch):
 
 def test_generating_never_overwrites(tmp_path):
     (tmp_path / "pathfinder32" / HARD).mkdir(parents=True)
-    with pytest.raises(DataError, match="^out: .* already exists"):
+    with pytest.raises(DataError, match=r"^out: .* already exists"):
         generate(tmp_path, SMALL, seed=0, workers=1)
-    with pytest.raises(ValueError, match="^count: must be at least 10 for three splits, got 9"):
+    with pytest.raises(ValueError, match=r"^count: must be at least 10 for three splits, got 9"):
         generate(tmp_path / "few", SMALL._replace(examples=9), seed=0, workers=1)
 
 

@@ -69,7 +69,7 @@ def paddle_masks(drawing, style):
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("resolution", RESOLUTIONS)
-def test_every_level_and_resolution_draws_as_many_paddles_as_it_says(resolution, level):
+def test_every_level_and_resolution_draws_the_expected_number_of_paddles(resolution, level):
     measures = geometry(resolution, level)
     drawing = draw(measures, 1, np.random.default_rng(1))
     assert drawing.image.shape == (resolution, resolution)
@@ -92,7 +92,7 @@ def test_marked_ends_belong_to_one_contour_if_and_only_if_the_label_is_one(
     assert {d.label for d in drawings(resolution, level, count)} == {0, 1}
 
 
-def test_distance_between_the_markers_does_not_give_the_label_away():
+def test_distance_between_the_markers_does_not_reveal_the_label():
     rng = np.random.default_rng(2)
     apart = np.empty((2, 150))
     for label, k in itertools.product((0, 1), range(apart.shape[1])):
@@ -103,7 +103,7 @@ def test_distance_between_the_markers_does_not_give_the_label_away():
 
 
 @samples
-def test_markers_are_discs_in_the_picture(resolution, level, count):
+def test_markers_are_discs_in_the_image(resolution, level, count):
     measures = geometry(resolution, level)
     brightest = max(1.0, measures.snake_contrast * 147 / 255)  # 147: the most of a half-pixel line
     rows, columns = np.indices((resolution, resolution))
@@ -179,7 +179,7 @@ def test_no_paddle_overlaps_those_that_were_occupied_before_it(resolution, level
 
 
 @samples
-def test_picture_spans_all_grays_and_is_mostly_dark(resolution, level, count):
+def test_an_image_spans_all_grays_and_is_mostly_dark(resolution, level, count):
     measures = geometry(resolution, level)
     area = measures.paddle_length * measures.thickness
     for drawing in drawings(resolution, level, count):

@@ -1,4 +1,4 @@
-"""Numeric columns of a CSV file, or one line that says where the file is at fault."""
+"""Numeric columns of a CSV file. Errors name the file and the line."""
 
 import array
 import csv
@@ -18,7 +18,7 @@ _DELIMITERS = ",;\t"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Series:
-    """The numeric columns of a file, and the names of the columns left out as text."""
+    """The numeric columns of a file, and the names of the skipped columns of text."""
 
     names: list[str]
     samples: Float[np.ndarray, "time channels"]
@@ -26,16 +26,15 @@ class Series:
 
 
 def read_series(path: pathlib.Path) -> Series:
-    """Read a comma-, semicolon- or tab-separated file, with or without a heading.
+    """Read a comma-, semicolon- or tab-separated file, with or without a header.
 
-    A heading is a first row without a number in it. A column without a number is text, such as
-    dates, and left out. A column of numbers must be complete: a gap, a NaN or a word in it is an
-    error.
+    A first row without numbers is a header. A column without numbers, such as dates, is skipped.
+    A numeric column must be complete: a missing value, a NaN or a word in it is an error.
     """
     rows = _rows(path)
     first, cells = next(rows, (0, []))
     if not cells:
-        raise UserError(f"{path} is empty: it needs a row of numbers for each sample")
+        raise UserError(f"{path} is empty: one row of numbers per sample is expected")
     columns = [_Column(f"column {i}") for i in range(1, len(cells) + 1)]
     if all(_number(cell) is None for cell in cells):
         for column, cell in zip(columns, cells, strict=True):
@@ -50,9 +49,11 @@ def read_series(path: pathlib.Path) -> Series:
         for column, cell in zip(columns, cells, strict=True):
             column.add(line, cell)
             if column.is_numeric and column.fault:
-                raise UserError(f"{path}, {column.fault}; fill or remove such rows first")
+                raise UserError(f"{path}, {column.fault}; fill in or remove such rows first")
     if len(columns[0].values) < 2:
-        raise UserError(f"{path} has {len(columns[0].values)} rows of data: a series needs 2")
+        raise UserError(
+            f"{path} has {len(columns[0].values)} rows of data: a series needs at least 2"
+        )
     numeric = [column for column in columns if column.is_numeric]
     text = [column.name for column in columns if not column.is_numeric]
     if not numeric:
@@ -65,7 +66,7 @@ def read_series(path: pathlib.Path) -> Series:
 class _Column:
     name: str
     values: array.array = dataclasses.field(default_factory=lambda: array.array("d"))
-    is_numeric: bool = False  # becomes true with the first number
+    is_numeric: bool = False  # true from the first number on
     fault: str = ""  # the first cell that is not a finite number
 
     def add(self, line: int, cell: str) -> None:

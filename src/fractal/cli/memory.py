@@ -1,4 +1,4 @@
-"""`fractal memory`: compress a series, and show what is remembered of it."""
+"""`fractal memory`: compress time series, and print the error of their reconstruction."""
 
 import dataclasses
 import json
@@ -19,6 +19,7 @@ from .console import Stdout
 from .csv_series import read_series
 
 _MOST_PLOTTED = 8
+_LARGEST_ORDER = 1024  # a minute of eigenvalues; the time grows with the third power
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,10 +29,10 @@ class Memory:
     Example: fractal memory series.csv --alpha 0.9 --order 64 --plot recall.png
 
     Args:
-        file: table with a row for each sample, oldest first; columns of text are left out.
-        alpha: singularity index in [0, 0.95]: 0 weighs all history alike (LegS).
-        order: numbers kept for each column, even.
-        plot: draw the signals and what is recalled into this file (.png, .pdf or .svg).
+        file: CSV file with one row per sample, oldest first; columns of text are skipped.
+        alpha: singularity index in [0, 0.95]; 0 is the uniform measure (LegS).
+        order: number of coefficients per column, even.
+        plot: draw the signals and their reconstructions into this file (.png, .pdf or .svg).
         json: print one JSON object instead of tables.
     """
 
@@ -42,9 +43,11 @@ class Memory:
     json: bool = False
 
     def run(self) -> int:
-        """Errors are root mean squares, in units of each column's standard deviation."""
+        """Print root-mean-square errors in units of each column's standard deviation."""
         if self.plot and self.plot.suffix.lower() not in (".png", ".pdf", ".svg"):
-            raise UserError(f"--plot {self.plot}: the name must end in .png, .pdf or .svg")
+            raise UserError(f"{self.plot} must end in .png, .pdf or .svg", argument="plot")
+        if self.order > _LARGEST_ORDER:
+            raise UserError(f"must be at most {_LARGEST_ORDER}, got {self.order}", argument="order")
         series = read_series(self.file)
         with np.errstate(over="ignore"):
             spread = series.samples.std(axis=0)
@@ -55,7 +58,7 @@ class Memory:
             _label(alpha): self._memory(alpha, series.samples).recall(ages)
             for alpha in dict.fromkeys((self.alpha, 0.0))
         }
-        # A constant column has no spread, only rounding; its error is then absolute.
+        # The deviation of a constant column is zero up to rounding: its error is absolute.
         unit = np.where(np.ptp(series.samples, axis=0) > 0, spread, 1.0)
         errors = {
             name: error_by_age((values - series.samples) / unit)
@@ -64,7 +67,7 @@ class Memory:
         if self.plot:
             _draw(self.plot, series.names, series.samples, recalled)
         if series.text:
-            print(f"left out, not numbers: {', '.join(series.text)}", file=sys.stderr)
+            print(f"skipped, not numeric: {', '.join(series.text)}", file=sys.stderr)
         if self.json:
             summary = self._summary(series.names, len(ages), errors)
             print(json.dumps(summary, ensure_ascii=False, indent=2))
@@ -76,7 +79,8 @@ class Memory:
         try:
             return OnlineMemory(alpha, self.order, channels=samples.shape[1]).push(samples)
         except ValueError as error:
-            raise UserError(str(error)) from None
+            flag = "--" if str(error).startswith(("alpha ", "order ")) else ""
+            raise UserError(f"{flag}{error}") from None
 
     def _summary(self, names: list[str], samples: int, errors: dict) -> dict:
         return {
@@ -101,7 +105,7 @@ class Memory:
 
 
 def _draw(plot: pathlib.Path, names: list[str], samples: np.ndarray, recalled: dict) -> None:
-    from ..report.figures import reconstruction  # matplotlib is slow to load
+    from ..report.figures import reconstruction  # matplotlib is slow to import
 
     if len(names) > _MOST_PLOTTED:
         print(f"drawing the first {_MOST_PLOTTED} of {len(names)} columns", file=sys.stderr)
@@ -114,8 +118,9 @@ def _draw(plot: pathlib.Path, names: list[str], samples: np.ndarray, recalled: d
     try:
         figure.savefig(plot, dpi=150)
     except OSError as error:
-        raise UserError(f"cannot write {plot}: {error.strerror}") from None
-    print(f"drew {plot}", file=sys.stderr)
+        why = f"cannot write {plot}: {error.strerror or error}"
+        raise UserError(why, argument="plot") from None
+    print(f"wrote {plot}", file=sys.stderr)
 
 
 def _label(alpha: float) -> str:
@@ -125,7 +130,7 @@ def _label(alpha: float) -> str:
 def _show(names: list[str], samples: int, order: int, errors: dict) -> None:
     console = Stdout()
     console.print(
-        f"{samples} samples kept as {order} numbers a column; error by relative age, "
+        f"{samples} samples compressed to {order} coefficients per column; error by relative age, "
         "in standard deviations of the column"
     )
     table = Table()

@@ -65,7 +65,8 @@ def check_folder(argument: str, path: pathlib.Path) -> pathlib.Path:
     try:
         is_folder = path.is_dir()
     except OSError as error:  # such as a name that is too long
-        raise DataError(f"cannot read {path}: {error.strerror}", argument=argument) from None
+        shown = f"{str(path)[:60]}…" if len(str(path)) > 60 else path
+        raise DataError(f"cannot read {shown}: {error.strerror}", argument=argument) from None
     if not is_folder:
         raise DataError(f"{path} is not a folder", argument=argument)
     return path

@@ -225,7 +225,7 @@ def _floats(argument: str, array: np.ndarray) -> Float32[np.ndarray, "..."]:
     return values
 
 
-def _check_alike(read: dict[str, tuple[list[np.ndarray], Labels]]) -> None:
+def _check_alike(read: dict[str, tuple[list[np.ndarray], np.ndarray]]) -> None:
     """All sequences must be of tokens, or all of values with the same channels."""
     first = read[""][0][0].shape[1:]
     for part, (arrays, answers) in read.items():
@@ -270,7 +270,7 @@ def _inputs(arrays: list[np.ndarray], inputs: Any, vocabulary: tuple[str, ...]) 
     return check_whole("inputs", least if inputs is None else inputs, least)
 
 
-def _outputs(kind: Kind, labels: list[Labels], outputs: Any) -> int:
+def _outputs(kind: Kind, labels: list[np.ndarray], outputs: Any) -> int:
     """Number of classes or of targets."""
     if kind == "regression":
         width = labels[0].shape[1]

@@ -71,9 +71,7 @@ class Batches:
         process = check_whole("process", process, 0, processes - 1)
         buckets = check_whole("buckets", buckets, 1, _MOST_BUCKETS)
         if size % processes:
-            raise UserError(
-                f"must be a multiple of the {processes} processes, got {size}", argument="size"
-            )
+            raise UserError(f"a batch of {size} is not a multiple of the {processes} processes")
         self.task, self.split, self.size = task, split, size
         self.training, self.seed = training, check_seed(seed)
         self._share = slice(process * size // processes, (process + 1) * size // processes)
@@ -83,8 +81,7 @@ class Batches:
         if self._epoch_length == 0:
             raise UserError(
                 f"a batch of {size} is larger than the data, {max(counts, default=0)} examples"
-                + (" of similar length" if buckets > 1 else ""),
-                argument="size",
+                + (" of similar length" if buckets > 1 else "")
             )
         self._order: tuple[int, list] = (-1, [])
 
@@ -100,14 +97,15 @@ class Batches:
 
     def stream(self, start: int = 0, ahead: int = 2) -> Generator[Batch, None, None]:
         """An endless stream of the batches from number `start` on, prepared in the background."""
+        start, ahead = check_whole("start", start, 0), check_whole("ahead", ahead, 1)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             numbers = itertools.count(start)
-            waiting = collections.deque(
+            pending = collections.deque(
                 pool.submit(self.__getitem__, number) for number in itertools.islice(numbers, ahead)
             )
             for number in numbers:
-                yield waiting.popleft().result()
-                waiting.append(pool.submit(self.__getitem__, number))
+                yield pending.popleft().result()
+                pending.append(pool.submit(self.__getitem__, number))
 
     def _epoch(self, epoch: int) -> list[tuple[int, Int[np.ndarray, " rows"]]]:
         """Padded length and examples of each batch, over all processes."""

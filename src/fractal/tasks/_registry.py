@@ -4,11 +4,11 @@ import os
 import pathlib
 import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from .._checks import check_name
 from .._errors import UserError
-from ._arguments import check_one_of
+from ._arguments import check_one_of, check_path
 from ._errors import DataError
 from ._request import Preset, Request, Validation
 from ._task import Task
@@ -41,12 +41,12 @@ def register(name: str, loader: Loader, *, fetcher: Fetcher | None = None) -> No
     other function under a name in use raises `ValueError`.
     """
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
-        raise UserError(f"must consist of letters, digits, - and _, got {name!r}", argument="name")
+        raise UserError(f"the name of a task consists of letters, digits, - and _; got {name!r}")
     for argument, function in (("loader", loader), ("fetcher", fetcher)):
         if not callable(function) and not (argument == "fetcher" and function is None):
             raise UserError(f"must be a function, got {function!r}", argument=argument)
     if name in _ENTRIES and not _same_function(_ENTRIES[name].loader, loader):
-        raise UserError(f"there is already a task {name!r}: choose another", argument="name")
+        raise UserError(f"there is already a task {name!r}: choose another name")
     _ENTRIES[name] = _Entry(loader, fetcher)
 
 
@@ -86,8 +86,8 @@ def load(
     **Returns:** a `Task`. Raises `DataError`, a `ValueError`, if the data is missing or corrupted.
     """
     entry = _entry(name)
-    # `Request` checks the types.
-    task = entry.loader(Request(preset, cast(Any, data), validation, workers))
+    folder = None if data is None else check_path("data", data)
+    task = entry.loader(Request(preset, folder, validation, workers))
     if not isinstance(task, Task):
         raise UserError(
             f"the loader of task {name!r} must return a Task, got {type(task).__name__}"
@@ -110,14 +110,12 @@ def fetch(name: str, source: Source = "auto") -> pathlib.Path:
     check_one_of("source", source, get_args(Source))
     if entry.fetcher is None:
         able = ", ".join(other for other, one in _ENTRIES.items() if one.fetcher)
-        raise DataError(
-            f"there is nothing to download for task {name!r}, only for {able}", argument="name"
-        )
+        raise DataError(f"there is nothing to download for task {name!r}, only for {able}")
     return entry.fetcher(source)
 
 
 def _entry(name: str) -> _Entry:
     if not isinstance(name, str):
-        raise UserError(f"must be the name of a task, got {name!r}", argument="name")
+        raise UserError(f"the name of a task is a string, got {name!r}")
     check_name("task", name, names())
     return _ENTRIES[name]

@@ -56,8 +56,7 @@ class Sources:
                     raise
                 print(f"source {name!r} passed over: {error}", file=sys.stderr)
         raise DataError(
-            f"no source has the data of task {self.task!r}: try again, or download it yourself and "
-            "pass data=DIR"
+            f"none of the sources {', '.join(chosen)} has the data of task {self.task!r}; see above"
         )
 
     def _fetch(self, source: str) -> None:

@@ -36,7 +36,7 @@ _CHUNK = 100  # expressions per call of a worker; a change changes the data of a
 
 
 class Size(NamedTuple):
-    """Limits of the expressions, padded length, number of examples, bytes of an example in a file."""
+    """Limits of expressions, padded length, number of examples, bytes per example in a file."""
 
     limits: Limits
     length: int

@@ -68,8 +68,8 @@ def generate(out: pathlib.Path, size: Size, seed: int, workers: int) -> pathlib.
     with parallel_map(draw_chunk, chunks, workers) as chunked, staged(target) as folder:
         drawn = progress(itertools.chain.from_iterable(chunked), f"drawing {target}", count)
         (folder / "metadata").mkdir()
-        for batch, pictures in enumerate(_batched(drawn, _BATCH)):
-            _write_batch(folder, batch, shape, pictures)
+        for batch, images in enumerate(_batched(drawn, _BATCH)):
+            _write_batch(folder, batch, shape, images)
     return target
 
 
@@ -81,31 +81,31 @@ class _Image(NamedTuple):
 
 def _drawn(shape: Geometry, seed: int, numbered: list[tuple[int, int]]) -> list[_Image]:
     """Images by number and label; each has its own random stream."""
-    pictures = []
+    images = []
     for number, label in numbered:
         drawing = draw(shape, label, np.random.default_rng([seed, number]))
         png = io.BytesIO()
         pillow().fromarray(drawing.image).save(png, "PNG")
-        pictures.append(_Image(png.getvalue(), label, drawing.margin))
-    return pictures
+        images.append(_Image(png.getvalue(), label, drawing.margin))
+    return images
 
 
-def _batched(pictures: Iterator[_Image], size: int) -> Iterator[list[_Image]]:
-    while batch := list(itertools.islice(pictures, size)):
+def _batched(images: Iterator[_Image], size: int) -> Iterator[list[_Image]]:
+    while batch := list(itertools.islice(images, size)):
         yield batch
 
 
-def _write_batch(folder: pathlib.Path, batch: int, shape: Geometry, pictures: list[_Image]) -> None:
+def _write_batch(folder: pathlib.Path, batch: int, shape: Geometry, images: list[_Image]) -> None:
     subpath = f"imgs/{batch}"
     (folder / subpath).mkdir(parents=True)
     lines = []
-    for number, picture in enumerate(pictures):
+    for number, image in enumerate(images):
         name = f"sample_{number}.png"
-        (folder / subpath / name).write_bytes(picture.png)
+        (folder / subpath / name).write_bytes(image.png)
         lines.append(
-            f"{subpath} {name} {number} {picture.label} {shape.continuity} "
+            f"{subpath} {name} {number} {image.label} {shape.continuity} "
             f"{shape.contour_length} {shape.distractor_length} {shape.paddle_length} "
-            f"{shape.thickness} {picture.margin} 1\n"
+            f"{shape.thickness} {image.margin} 1\n"
         )
     (folder / "metadata" / f"{batch}.npy").write_text("".join(lines), encoding="utf-8")
 
@@ -123,16 +123,16 @@ def load_pathx(request: Request) -> Task:
 def _load(name: str, size: Size, request: Request) -> Task:
     check_own_validation(request.validation)
     folder = _located(name, size, request)
-    pictures = read_metadata(folder)
+    images = read_metadata(folder)
     arrays = prepared(
         name,
         {
-            "source": listing_hash(path for path, _ in pictures),
-            "labels": short_hash(labels=[label for _, label in pictures]),
+            "source": listing_hash(path for path, _ in images),
+            "labels": short_hash(labels=[label for _, label in images]),
         },
-        lambda: Built((), {"all": _examples(pictures, size.resolution)}),
+        lambda: Built((), {"all": _examples(images, size.resolution)}),
     )
-    splits = [Split(arrays.parts["all"], rows) for rows in portions(len(pictures), _SHARES)]
+    splits = [Split(arrays.parts["all"], rows) for rows in portions(len(images), _SHARES)]
     return Task(
         name=name,
         kind="classification",
@@ -157,13 +157,13 @@ def _located(name: str, size: Size, request: Request) -> pathlib.Path:
     return out / place
 
 
-def read_pictures(
+def read_images(
     folder: pathlib.Path, resolution: int, count: int
 ) -> tuple[UInt8[np.ndarray, "count rows columns"], list[int]]:
     """The first images of a level, and their labels."""
-    pictures = read_metadata(folder)[:count]
-    images = [read_gray(path, resolution, resolution) for path, _ in pictures]
-    return np.stack(images), [label for _, label in pictures]
+    listed = read_metadata(folder)[:count]
+    pixels = [read_gray(path, resolution, resolution) for path, _ in listed]
+    return np.stack(pixels), [label for _, label in listed]
 
 
 def read_metadata(folder: pathlib.Path) -> list[tuple[pathlib.Path, int]]:
@@ -171,7 +171,7 @@ def read_metadata(folder: pathlib.Path) -> list[tuple[pathlib.Path, int]]:
     batches = sorted((folder / "metadata").glob("*.npy"), key=_number)
     if not batches:
         raise DataError(f"{folder / 'metadata'} holds no .npy files")
-    return [picture for path in batches for picture in _pictures(folder, path)]
+    return [image for path in batches for image in _listed(folder, path)]
 
 
 def _number(path: pathlib.Path) -> int:
@@ -180,7 +180,7 @@ def _number(path: pathlib.Path) -> int:
     return int(path.stem)
 
 
-def _pictures(folder: pathlib.Path, metadata: pathlib.Path) -> Iterator[tuple[pathlib.Path, int]]:
+def _listed(folder: pathlib.Path, metadata: pathlib.Path) -> Iterator[tuple[pathlib.Path, int]]:
     for line in _metadata_lines(metadata):
         if len(line.fields) < _LABEL + 1:
             raise line.error(f"{_COLUMNS} columns expected, {len(line.fields)} found")
@@ -209,8 +209,8 @@ def _metadata_lines(path: pathlib.Path) -> Iterator[Line]:
         yield Line(path, number, row)
 
 
-def _examples(pictures: list[tuple[pathlib.Path, int]], resolution: int) -> Examples:
-    for path, label in progress(pictures, "reading images", len(pictures)):
+def _examples(images: list[tuple[pathlib.Path, int]], resolution: int) -> Examples:
+    for path, label in progress(images, "reading images", len(images)):
         yield (read_gray(path, resolution, resolution).reshape(-1),), label
 
 
