@@ -1,12 +1,12 @@
-"""Is a bank of several α better than one, and does it help to learn α?
+"""Is a bank of several α better than a single one, and does learning α help?
 
 `python -m experiments.filter_bank`, about half an hour of CPU time
 
 A bank is not better than α = 0.9 in all blocks. Learning α helps on MNIST, with either clock. With
-Δ up to 3 the scale-invariant clock wants one block of high order, or else it resolves too little.
+Δ up to 3 the scale-invariant clock needs a single block of high order to resolve enough.
 
-All layers have eight blocks of order 8, of one α or of several. One more has a single block of 64
-for the same 64 states: its modes are spread over much higher frequencies.
+All layers have eight blocks of order 8, of a single α or of several, or a single block of order 64
+with the same number of states, whose modes reach much higher frequencies.
 """
 
 from typing import Any
@@ -17,26 +17,26 @@ BANKS: dict[str, dict[str, Any]] = {
     "0.05": {"alphas": [0.05] * 8},
     "0.5": {"alphas": [0.5] * 8},
     "0.9": {"alphas": [0.9] * 8},
-    "0.5, one block": {"alphas": [0.5], "order": 64},
+    "0.5, single block": {"alphas": [0.5], "order": 64},
     "bank": {},
     "learned": {"learn_alpha": True},
 }
 CLOCKS: dict[str, dict[str, Any]] = {
     "uniform": {},
-    # Short Δ, which leave resolution to the blocks; `clock` has the default, up to length/2.
+    # Shorter Δ than the default of up to length/2, which the experiment `clock` has.
     "scale-invariant": {"clock": "scale-invariant", "dt_min": 0.3, "dt_max": 3.0},
 }
 
 
 def measure(task: str, bank: str, clock: str, seed: int) -> dict:
-    """One run; of learned α the values at its end."""
+    """One run; with learned α also their values after training."""
     run = runs.trained(runs.settings(task, seed=seed, **BANKS[bank], **CLOCKS[clock]))
     alphas = runs.learned_alphas(run.model) if bank == "learned" else None
     return run.summary() | {"alphas": alphas}
 
 
 def main() -> None:
-    """All cases."""
+    """Measure all cases."""
     cases = [
         {"task": task, "bank": bank, "clock": clock, "seed": seed}
         for task, clock in (

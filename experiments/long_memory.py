@@ -2,12 +2,12 @@
 
 `python -m experiments.long_memory`, about 40 minutes of CPU time
 
-All state-space models come near the best prediction, none ahead of the others. Learned α does not
-follow the exponent: one α for a layer ends where its gains are least, on every series.
+All state-space models come near the best linear prediction, none ahead of the others. Learned α do
+not follow the exponent: a single α per layer converges to where its gains are smallest.
 
-Every model sees 256 values and predicts, at each step, the next one and the 24th. All have about
+Every model reads 256 values and predicts, at each step, the next one and the 24th. All have about
 13,000 parameters and 300 steps of Adam at the same learning rate, α at a higher one. Noises are
-drawn anew for each step of training, and their best possible error is known. Household power is
+drawn anew for each training step, and their best possible error is known. Household power is
 standardized; its last fifth is the test set.
 """
 
@@ -22,13 +22,13 @@ import optax
 
 from fractal import baselines
 from fractal.nn import FractalSSM, SequenceModel
-from fractal.train import parameters
+from fractal.train import parameter_count
 
 from . import runs, signals
 
 LENGTH, AHEAD = 256, (1, 24)
 BATCH, STEPS, TESTS = 32, 300, 1024
-FIRST = 128  # steps that are not judged: their past is short
+FIRST = 128  # first evaluated step: earlier ones have a short past
 LAGS = 64  # of the autoregression
 COVARIANCES = {
     "arfima 0.1": functools.partial(signals.arfima_covariance, 0.1),
@@ -40,10 +40,10 @@ _DT = {"dt_min": 2 / LENGTH, "dt_max": 0.5}
 _ATTENTION = functools.partial(baselines.Attention, causal=True)
 MODELS: dict[str, dict[str, Any]] = {
     "fractal": {"mixer": functools.partial(FractalSSM, order=8, length=LENGTH)},
-    "fractal, learned": {
+    "fractal, learned α": {
         "mixer": functools.partial(FractalSSM, order=8, length=LENGTH, learn_alpha=True)
     },
-    "fractal, one learned": {
+    "fractal, single learned α": {
         "mixer": functools.partial(
             FractalSSM, order=64, alphas=0.5, init="fractional", learn_alpha=True, **_DT
         )
@@ -59,7 +59,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def measure(series: str, model: str, seed: int) -> dict:
-    """Mean square errors of the test set at both distances, and of the best prediction."""
+    """Mean squared test errors at both horizons, and those of the best prediction."""
     draw, test = data(series, seed)
     best = {f"best_{ahead}": best_possible(series, test, ahead) for ahead in AHEAD}
     if model == "ar":
@@ -76,11 +76,11 @@ def measure(series: str, model: str, seed: int) -> dict:
     ]
     found = {f"mse_{a}": float(x) for a, x in zip(AHEAD, np.mean(errors, axis=0), strict=True)}
     alphas = runs.learned_alphas(net) if "learned" in model else None
-    return found | best | {"alphas": alphas, "parameters": parameters(net), "steps": STEPS}
+    return found | best | {"alphas": alphas, "parameters": parameter_count(net), "steps": STEPS}
 
 
 def data(name: str, seed: int) -> tuple[Callable[[int], np.ndarray], np.ndarray]:
-    """A function that draws series to learn from, and the series to be judged by."""
+    """A function that draws training series, and the test series."""
     total = LENGTH + max(AHEAD)
     rng, apart = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
     if name in COVARIANCES:
@@ -102,7 +102,7 @@ def data(name: str, seed: int) -> tuple[Callable[[int], np.ndarray], np.ndarray]
 
 
 def best_possible(name: str, test: np.ndarray, ahead: int) -> float | None:
-    """Mean square error of the best prediction there is, on the same steps of the same series."""
+    """Mean squared error of the best linear prediction on the same steps of the same series."""
     if name not in COVARIANCES:
         return None
     covariance = COVARIANCES[name](LENGTH + ahead + 1)
@@ -114,7 +114,7 @@ def best_possible(name: str, test: np.ndarray, ahead: int) -> float | None:
 
 
 def fitted(net: SequenceModel, draw: Callable[[int], np.ndarray]) -> SequenceModel:
-    """Trained by Adam; α has a long way to go, and goes faster than the rest."""
+    """Train by Adam, with a higher learning rate for α."""
     schedule = optax.warmup_cosine_decay_schedule(0.0, 3e-3, STEPS // 10, STEPS)
     fast = optax.warmup_cosine_decay_schedule(0.0, 1e-1, STEPS // 10, STEPS)
 
@@ -129,29 +129,29 @@ def fitted(net: SequenceModel, draw: Callable[[int], np.ndarray]) -> SequenceMod
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), adam)
 
     @jax.jit
-    def update(net, moments, batch):
+    def train_step(net, opt_state, batch):
         gradient = jax.grad(lambda net: _errors(net, batch).mean())(net)
-        changes, moments = optimizer.update(gradient, moments, net)
-        return optax.apply_updates(net, changes), moments
+        updates, opt_state = optimizer.update(gradient, opt_state, net)
+        return optax.apply_updates(net, updates), opt_state
 
-    moments = optimizer.init(net)
+    opt_state = optimizer.init(net)
     for _ in range(STEPS):
-        net, moments = update(net, moments, draw(BATCH))
+        net, opt_state = train_step(net, opt_state, draw(BATCH))
     return net
 
 
 @jax.jit
 def _errors(net: SequenceModel, batch: jax.Array) -> jax.Array:
-    """Squared errors (series, step, distance)."""
-    aims = jnp.stack([batch[:, ahead : ahead + LENGTH] for ahead in AHEAD], axis=-1)
-    return (jax.vmap(net)(batch[:, :LENGTH, None]) - aims) ** 2
+    """Squared errors (series, step, horizon)."""
+    targets = jnp.stack([batch[:, ahead : ahead + LENGTH] for ahead in AHEAD], axis=-1)
+    return (jax.vmap(net)(batch[:, :LENGTH, None]) - targets) ** 2
 
 
 def autoregression(known: np.ndarray, test: np.ndarray) -> dict:
-    """Least squares on the last 64 values, for each distance by itself."""
+    """Least squares on the last 64 values, separately per horizon."""
     found = {}
     for ahead in AHEAD:
-        x, y = _lagged(known, ahead, every=8)  # neighbors tell little new
+        x, y = _lagged(known, ahead, every=8)  # neighboring windows overlap
         weights = np.linalg.lstsq(x, y, rcond=None)[0]
         x, y = _lagged(test, ahead, every=1)
         found[f"mse_{ahead}"] = float(np.mean((x @ weights - y) ** 2))
@@ -159,17 +159,17 @@ def autoregression(known: np.ndarray, test: np.ndarray) -> dict:
 
 
 def _lagged(batch: np.ndarray, ahead: int, every: int) -> tuple[np.ndarray, np.ndarray]:
-    """The past and the aim of the judged steps."""
+    """Past values and targets of the evaluated steps."""
     rows = [
         (batch[:, step - LAGS + 1 : step + 1], batch[:, step + ahead])
         for step in range(FIRST, LENGTH, every)
     ]
-    past, aims = (np.concatenate(part) for part in zip(*rows, strict=True))
-    return np.column_stack([past, np.ones(len(past))]), aims
+    past, targets = (np.concatenate(part) for part in zip(*rows, strict=True))
+    return np.column_stack([past, np.ones(len(past))]), targets
 
 
 def main() -> None:
-    """All cases."""
+    """Measure all cases."""
     cases = [
         {"series": name, "model": model, "seed": seed}
         for seed in runs.SEEDS

@@ -1,13 +1,14 @@
-"""What does a frozen memory of 64 numbers still know of a signal, by age?
+"""The recall error of a memory of 64 coefficients, by relative age of the signal.
 
 `python -m experiments.recall`, about a minute of CPU time
 
-The fractional memory is up to ten times as sharp as LegS at the youngest ages, and as good on all
-others. Noise is kept by none. The published pair is LegS, and recalls nothing as printed.
+At the smallest ages the error of the fractional memory is up to ten times smaller than that of
+LegS, at other ages it is the same. No memory retains noise. The published pair is LegS in another
+basis; read as printed it does not recall the signal.
 
-LegT and LagT are read as exact projections, at their best, with a window and a time scale of a
-tenth of the history. The published pair, of α = 0.9, is read as LegS, by the change of basis M
-that its state is of LegS's, and as the paper reads it, under the power-law measure.
+LegT and LagT are exact projections with a window and a timescale of a tenth of the history. The
+published pair, α = 0.9, is read as LegS through the change of basis M, and as the paper reads it,
+under the power-law measure.
 """
 
 import itertools
@@ -34,7 +35,7 @@ EDGES = np.concatenate([[0.0], np.geomspace(4 / LENGTH, 1, 17)])
 
 
 def drawn(name: str, seed: int) -> np.ndarray:
-    """Some paths, (time, path)."""
+    """Paths of a signal, (time, path)."""
     if name == "brownian":
         return brownian(LENGTH, PATHS, seed)
     rng = np.random.default_rng(seed)
@@ -47,7 +48,7 @@ def drawn(name: str, seed: int) -> np.ndarray:
 
 
 def recalled(memory: str, u: np.ndarray) -> np.ndarray:
-    """The signal as the memory gives it back."""
+    """The signal as recalled by the memory."""
     ages = sample_ages(len(u))
     exact = {"legt": theory.LegT(window=0.1), "lagt": theory.LagT(timescale=0.1)}
     if memory in exact:
@@ -74,7 +75,7 @@ def measure(signal: str, memory: str, seed: int) -> dict:
 
 
 def main() -> None:
-    """All cases."""
+    """Measure all cases."""
     cases = [
         {"signal": signal, "memory": memory, "seed": seed}
         for signal in SIGNALS

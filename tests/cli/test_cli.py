@@ -302,13 +302,13 @@ def test_bench_reports_ratios_the_machine_and_the_spread(capsys, monkeypatch):
     code, out, _ = run(capsys, "bench", "memory", "--json")
     found = json.loads(out)
     assert code == 0
-    assert found["machine"]["cores"] >= 1
+    assert found["provenance"]["machine"]["cores"] >= 1
     times = {name: t["median"] for name, t in found["microseconds_per_sample"].items()}
-    for peer in ("solving", "prepared"):
+    for peer in ("solved", "precomputed"):
         ratio = times[f"dense, {peer}"] / times["block"]
         assert found[f"times_faster_than_dense_{peer}"] == pytest.approx(ratio)
     assert all(
         t["low"] <= t["median"] <= t["high"] for t in found["microseconds_per_sample"].values()
     )
     code, out, _ = run(capsys, "bench", "memory")
-    assert "times faster than dense solving" in out
+    assert "times faster than dense solved" in out

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from experiments import clock
-from fractal.tasks import Batch, Split, Task
-from fractal.tasks._sequences import Sequences
-from fractal.tasks._task import Splits
+from fractal.tasks import Batch, Sequences, Split, Splits, Task
 
 
 def batch(tokens):
@@ -16,13 +14,13 @@ def batch(tokens):
 
 
 def test_a_repeated_signal_holds_every_sample_as_often_and_lasts_as_long(rng):
-    view = clock.views(batch(tokens=True), True, rng)["repeated 2"]
+    view = clock.views(batch(tokens=True), True, rng)["2× upsampled"]
     assert view.inputs[0].tolist() == [x for x in range(1, 13) for _ in range(2)]
     assert (view.lengths.tolist(), view.dt) == ([18], 0.5)
 
 
 def test_a_subsampled_signal_keeps_every_second_sample_of_what_is_no_padding(rng):
-    view = clock.views(batch(tokens=True), True, rng)["subsampled 0.5"]
+    view = clock.views(batch(tokens=True), True, rng)["2× downsampled"]
     assert view.inputs[0].tolist() == [1, 3, 5, 7, 9, 11]
     assert view.lengths.tolist() == [5]
     assert view.dt == 2
@@ -30,10 +28,12 @@ def test_a_subsampled_signal_keeps_every_second_sample_of_what_is_no_padding(rng
 
 def test_a_straight_line_stays_one_when_it_is_interpolated_or_averaged(rng):
     views = clock.views(batch(tokens=False), False, rng)
-    inner = views["interpolated 4"].inputs[0, 2:-2, 0]
+    inner = views["4× interpolated"].inputs[0, 2:-2, 0]
     np.testing.assert_allclose(np.diff(inner), 0.25, atol=1e-6)
     assert inner[0] == 1.125
-    np.testing.assert_allclose(views["averaged 0.5"].inputs[0, :, 0], np.arange(1.5, 12, 2))
+    np.testing.assert_allclose(
+        views["2× downsampled (mean)"].inputs[0, :, 0], np.arange(1.5, 12, 2)
+    )
 
 
 def test_between_tokens_nothing_is_interpolated(rng):
@@ -47,8 +47,8 @@ def test_a_warp_ends_where_the_padding_begins(rng):
     assert view.lengths.tolist() == [9]
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_a_model_is_read_at_every_rate_and_told_of_it_only_where_asked(monkeypatch, told):
+@pytest.mark.parametrize("rescale", [True, False])
+def test_a_model_is_evaluated_at_every_rate_with_rescaling_only_where_asked(monkeypatch, rescale):
     sequences = Sequences(
         values=np.tile(np.arange(1, 9, dtype=np.uint8), 4),
         offsets=np.arange(5) * 8,
@@ -60,19 +60,19 @@ def test_a_model_is_read_at_every_rate_and_told_of_it_only_where_asked(monkeypat
     task = Task("toy", "classification", 12, 9, 2, Splits(split, split, split), vocabulary=words)
     seen = set()
 
-    def answers(model, inputs, mask, dt):
-        seen.add((inputs.shape[-1], tuple(mask[:4]), dt))
+    def logits(model, inputs, lengths, dt):
+        seen.add((inputs.shape[-1], tuple(lengths[:4]), dt))
         return np.tile([0.0, 1.0], (len(inputs), 1))  # always the second class
 
-    monkeypatch.setattr(clock, "_answers", answers)
-    found = clock.accuracies(None, task, told, seed=0)
-    names = {"as trained", "repeated 2", "repeated 4", "subsampled 0.5", "warped"}
-    rates = {"repeated 2", "repeated 4", "subsampled 0.5"}
-    assert set(found) == (names | {f"{name}, told" for name in rates} if told else names)
+    monkeypatch.setattr(clock, "_logits", logits)
+    found = clock.accuracies(None, task, rescale, seed=0)
+    rates = {"2× upsampled", "4× upsampled", "2× downsampled"}
+    names = {"as trained", "warped"} | rates
+    assert set(found) == (names | {f"{name}, rescaled Δ" for name in rates} if rescale else names)
     assert set(found.values()) == {0.75}
-    untold = {(12, (8,) * 4, 1.0), (24, (16,) * 4, 1.0), (48, (32,) * 4, 1.0), (6, (4,) * 4, 1.0)}
+    plain = {(12, (8,) * 4, 1.0), (24, (16,) * 4, 1.0), (48, (32,) * 4, 1.0), (6, (4,) * 4, 1.0)}
     rescaled = {(24, (16,) * 4, 1 / 2), (48, (32,) * 4, 1 / 4), (6, (4,) * 4, 2.0)}
-    assert seen == (untold | rescaled if told else untold)
+    assert seen == (plain | rescaled if rescale else plain)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -4,7 +4,7 @@ import pytest
 
 from experiments import long_memory, signals
 from fractal.nn import SequenceModel
-from fractal.train import parameters
+from fractal.train import parameter_count
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +13,7 @@ def test_set():
 
 
 @pytest.mark.parametrize("ahead", long_memory.AHEAD)
-def test_the_best_error_is_that_of_a_loop_over_all_judged_steps(test_set, ahead):
+def test_the_best_error_is_that_of_a_loop_over_all_evaluated_steps(test_set, ahead):
     covariance = signals.arfima_covariance(0.4, 300)
     squares = []
     for step in range(long_memory.FIRST, long_memory.LENGTH):
@@ -25,7 +25,7 @@ def test_the_best_error_is_that_of_a_loop_over_all_judged_steps(test_set, ahead)
     assert found == pytest.approx(np.mean(squares), rel=1e-4)
 
 
-def test_autoregression_is_judged_on_the_steps_of_the_others_and_hardly_worse_than_the_best():
+def test_autoregression_is_evaluated_on_the_steps_of_the_others_and_hardly_worse_than_the_best():
     draw, test = long_memory.data("arfima 0.4", 1)
     found = long_memory.autoregression(draw(500), test)
     for ahead in long_memory.AHEAD:
@@ -35,7 +35,7 @@ def test_autoregression_is_judged_on_the_steps_of_the_others_and_hardly_worse_th
 
 def test_all_models_have_about_as_many_parameters():
     sizes = [
-        parameters(
+        parameter_count(
             jax.eval_shape(
                 lambda parts=parts: SequenceModel(
                     inputs=1, outputs=2, width=32, depth=2, task="regression", tokens=False,

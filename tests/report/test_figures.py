@@ -5,7 +5,9 @@ from fractal.report import figures
 from fractal.report.recall import AGE_BANDS, brownian, error_by_age, sample_ages
 
 
-def test_every_figure_is_written_for_screen_and_print(tmp_path):
+def test_every_figure_is_written_for_screen_and_print(tmp_path, monkeypatch):
+    draw = figures.recall_by_age
+    monkeypatch.setattr(figures, "recall_by_age", lambda: draw(paths=1, length=2000))
     written = figures.draw_all(tmp_path / "new")
     assert [path.stem for path in written] == [
         "measures", "operators", "spectrum", "conditioning", "recall",

@@ -1,252 +1,192 @@
+"""The page about claims and evidence, and the parts that all pages have."""
+
 import base64
 import hashlib
-import html.parser
-import json
 import pathlib
 import re
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from fractal import theory
-from fractal.report import alpha_sweep as sweeps
-from fractal.report import experiments
+from fractal.report import alpha_sweep, evidence, figures
 from fractal.report.claims import of_ours, of_paper
-from fractal.report.page import Evidence, embedded, page
+from fractal.report.page import Chart, Charts, Folded, Section, Text, missing, render
 from fractal.report.paper_tables import condition_numbers
-from fractal.report.results import EXPERIMENTS, read_experiment
 from fractal.report.speed import BENCHMARKS, read_benchmark
-from fractal.report.table import shown
-from result_lines import all_lines, write
+from fractal.report.svg import svg
+from fractal.report.table import Spread, Table
+from pages import check_self_contained
 
-VOID = {"meta", "input", "br", "hr", "link", "img"}
 ROOT = pathlib.Path(__file__).parents[2]
+ALPHAS = (0.0, 0.5, 0.9)
 CLAIMS = [
     of_paper("§1", "a claim <b>of</b> the paper", "1 & 2", "3", 3.0, False),
     of_ours("theory §3", "a promise", "4", "4.0", 4.0, True),
 ]
-
-
-class Page(html.parser.HTMLParser):
-    """Elements with their attributes and text; complains where a tag is not closed in turn."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.elements, self.texts = [], [], {}
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.setdefault(self.open[-1] if self.open else None, []).append(data)
-
-    def all(self, *tags):
-        return [attributes for tag, attributes in self.elements if tag in tags]
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&$\\frac$"
 
 
 @pytest.fixture(scope="module")
-def sweep():
+def recalled():
+    return alpha_sweep.recalled(ALPHAS)
+
+
+@pytest.fixture(scope="module")
+def text(recalled):
+    """The whole page, with few values of α and few claims."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps, "ALPHAS", (0.0, 0.5, 0.9))
-        return sweeps.alpha_sweep()
-
-
-def evidence(folder, sweep, lines):
-    write(folder, lines)
-    return Evidence(
-        CLAIMS,
-        condition_numbers(),
-        sweep,
-        {name: read_experiment(folder, name) for name in EXPERIMENTS},
-        {name: read_benchmark(ROOT / "benchmarks", name) for name in BENCHMARKS},
-    )
-
-
-@pytest.fixture(scope="module")
-def text(sweep, tmp_path_factory):
-    return page(evidence(tmp_path_factory.mktemp("results"), sweep, all_lines()))
+        patch.setattr(evidence, "verify", lambda: CLAIMS)
+        patch.setattr(alpha_sweep, "recalled", lambda alphas: recalled)
+        slider, recall = evidence.slider_section, figures.recall_by_age
+        patch.setattr(figures, "recall_by_age", lambda: recall(paths=1, length=2000))
+        patch.setattr(evidence, "slider_section", lambda: slider(ALPHAS))
+        extra = Section("own", "Of the caller", [Text("own text")])
+        return evidence.evidence_page(ROOT / "benchmarks", [extra])
 
 
 @pytest.fixture(scope="module")
 def parsed(text):
-    return Page(text)
+    return check_self_contained(text)
 
 
-def data_of(parsed):
-    found = [t for t in parsed.texts["script"] if t.startswith("{")]
-    return json.loads(found[0])
+def page_of(*blocks):
+    return render("title", "lead", [Section("s", "section", blocks)])
 
 
-def test_the_page_loads_nothing(text, parsed):
-    for attributes in (attributes for _, attributes in parsed.elements):
-        assert not {"src", "srcset", "action", "data", "background", "style"} & set(attributes)
-        assert attributes.get("href", "#").startswith("#")
-        assert not [name for name in attributes if name.startswith("on")]
-    assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org/2000/svg)", text)
-    assert len(text.encode()) < 3_000_000
+def test_the_page_is_small_and_its_script_short(text):
+    folder = ROOT / "src" / "fractal" / "report" / "templates"
+    script = (folder / "slider.js").read_text()
+    assert len(script.splitlines()) < 100
+    assert [path.name for path in folder.iterdir() if path.suffix == ".js"] == ["slider.js"]
+    assert len(text.encode()) < 1_500_000
 
 
-def test_only_the_pages_own_script_may_run(parsed):
+def test_only_the_script_of_the_page_may_run(parsed):
     (policy,) = [m["content"] for m in parsed.all("meta") if "http-equiv" in m]
-    (script,) = [t for t in parsed.texts["script"] if t.startswith('"use strict"')]
-    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (script,) = parsed.texts["script"]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert policy == (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{digest}'"
     )
 
 
-def test_links_lead_somewhere_and_ids_are_unique(parsed):
-    ids = [a["id"] for _, a in parsed.elements if "id" in a]
-    assert len(ids) == len(set(ids))
-    assert {a["href"][1:] for a in parsed.all("a")} <= set(ids)
-    assert {a["for"] for a in parsed.all("label", "output")} <= set(ids)
-    assert {a["aria-labeledby"] for a in parsed.all("section")} <= set(ids)
-
-
-def test_every_table_has_a_caption_with_its_command_and_every_chart_a_text(parsed):
-    tables = len(parsed.all("table"))
-    assert tables == len(parsed.all("caption")) > 10
-    assert all(a["aria-label"] for a in parsed.all("div") if a.get("role") == "img")
-    charts = [a for a in parsed.all("figure") if "data-chart" in a]
-    assert [int(a["data-chart"]) for a in charts] == list(range(len(data_of(parsed)["charts"])))
-    commands = set(parsed.texts["code"])
-    assert {f"python -m experiments.{name}" for name in EXPERIMENTS} <= commands
-    assert {f"fractal bench {name} --json" for name in BENCHMARKS} <= commands
-    assert "fractal verify" in commands
-
-
-def test_claims_are_shown_and_counted(text, parsed):
+def test_claims_are_shown_and_counted(text):
     assert "a claim &lt;b&gt;of&lt;/b&gt; the paper" in text
-    assert "<b>1</b> refuted" in text
-    assert "<b>0</b> confirmed" in text
-    assert "<b>1</b> holds" in text
-    assert "61.85" in text
-    assert len([a for a in parsed.all("tr") if a.get("class") == "here"]) == 3
+    assert "0 confirmed, 1 refuted" in text
+    assert "1 hold, 0 fail" in text
 
 
-def test_every_cell_of_the_experiments_is_on_the_page(parsed, tmp_path):
-    write(tmp_path, all_lines())
-    lines = {name: read_experiment(tmp_path, name) or [] for name in EXPERIMENTS}
-    tables = [
-        *experiments.recall(lines["recall"]),
-        experiments.initialization(lines["initialization"]),
-        experiments.filter_bank(lines["filter_bank"]),
-        *experiments.clock(lines["clock"]).values(),
-        experiments.measured(lines["table"]),
-        experiments.long_memory(lines["long_memory"]),
-    ]
-    on_page = {t for tag in ("td", "th", "strong") for t in parsed.texts[tag]}
-    assert {shown(cell) for table in tables for row in table.rows for cell in row} <= on_page
+def test_sections_of_the_caller_have_their_place(parsed):
+    names = [a["id"] for a in parsed.all("section")]
+    assert names == ["effect", "claims", "figures", "own", "speed"]
 
 
-def test_a_row_of_the_page_has_its_numbers_in_their_columns(text):
-    """Seeds 0 and 1 of legs: 0.3 twice, 0.6 twice, and 0.3 and 1.3."""
-    plain = text.replace("<strong>", "").replace("</strong>", "")
-    cells = ("2", "0.300 ± 0.000", "0.600 ± 0.000", "0.800 ± 0.707")
-    row = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-    assert f'<tr><th scope="row">legs</th>{row}</tr>' in plain
+def test_every_benchmark_has_its_command_and_origin(parsed):
+    commands = {re.sub(" > .*", "", code) for code in parsed.texts["code"]}
+    assert {f"fractal bench {name} --json" for name in BENCHMARKS} <= commands
+    measured = [note for note in parsed.texts["p"] if note.startswith("Measured with: ")]
+    assert len(measured) == len(BENCHMARKS)
+    assert all("commit" in note and "date" in note for note in measured)
 
 
-def test_charts_have_the_means_and_error_bars_of_the_lines(parsed):
-    charts = {chart["title"]: chart for chart in data_of(parsed)["charts"]}
-    listops = [
-        c
-        for c in data_of(parsed)["charts"]
-        if c["title"] == "listops, 600 steps" and c["kind"] == "dots" and c["references"]
-    ]
-    (chart,) = listops
-    fractal = next(row for row in chart["rows"] if row["name"] == "fractal")
-    assert fractal["points"] == [
-        {"series": "test accuracy", "mean": 0.51, "low": 0.5, "high": 0.52}
-    ]
-    assert {r["name"]: r["value"] for r in chart["references"]} == {
-        "most frequent class": 0.125, "bag of tokens": 0.25,
-    }  # fmt: skip
-    recall = charts["brownian, N = 64"]["series"][1]
-    assert (recall["name"], recall["y"]) == ("legs", [0.3, 0.6, 0.8])
-    assert recall["high"][2] == pytest.approx(0.8 + 0.5**0.5, rel=1e-3)
-    assert recall["low"][2] > 0  # the axis is logarithmic
-    (clock,) = (chart for title, chart in charts.items() if "causal, last pooling" in title)
-    rates = ["as trained", "repeated 2", "repeated 2, told"]
-    assert [row["name"] for row in clock["rows"]] == rates
-    loss = charts["image, 600 steps"]
-    assert loss["series"][0]["x"] == [10, 20]
-    assert loss["series"][0]["y"] == [2.0, 1.51]
-
-
-def test_names_in_results_are_never_read_as_html(sweep, tmp_path):
-    evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
-    lines = {
-        name: [
-            {k: evil if isinstance(v, str) else v for k, v in line.items()} for line in some
-        ]
-        for name, some in all_lines().items()
-    }  # fmt: skip
-    lines["clock"][0]["accuracy"] = {evil: 0.5}
-    text = page(evidence(tmp_path, sweep, lines))
-    parsed = Page(text)
-    assert "<script>alert" not in text
-    assert "<img" not in text
-    assert len(parsed.all("script")) == 2
-    assert evil in parsed.texts["th"]
-    assert any(evil in chart["title"] for chart in data_of(parsed)["charts"])
-
-
-def test_what_is_missing_is_said_with_the_command_that_makes_it(sweep):
-    nothing = Evidence(
-        CLAIMS, condition_numbers(), sweep,
-        dict.fromkeys(EXPERIMENTS), dict.fromkeys(BENCHMARKS),
-    )  # fmt: skip
-    text = page(nothing)
-    Page(text)
-    for name in EXPERIMENTS:
-        assert f"results/{name}.jsonl is missing. <code>python -m experiments.{name}</code>" in text
+def test_what_is_missing_is_named_with_the_command_that_writes_it():
+    found = evidence.speed_section(dict.fromkeys(BENCHMARKS))
+    html = render("t", "l", [found])
     for name in BENCHMARKS:
-        assert f"benchmarks/{name}.json is missing. <code>fractal bench {name} --json" in text
-    assert "61.85" in text
+        assert f"benchmarks/{name}.json is missing. <code>fractal bench {name} --json" in html
 
 
-def test_embedded_data_survives_and_ends_no_element():
-    data = {"a": "</script><!--", "b": [1.5, None], "c": "α & β"}
-    assert "<" not in embedded(data)
-    assert json.loads(embedded(data)) == data
+def test_a_row_has_its_numbers_in_their_columns_and_the_best_in_bold():
+    rows = [("a", 1, Spread(0.5, 0.1, 2)), ("b", 2, Spread(0.25, 0.1, 2)), ("c", None, 3.0)]
+    best = {"score": "highest"}
+    html = page_of(Table("cap", ("name", "n", "score"), rows[:2], "make x", best=best))
+    assert (
+        '<tr><th scope="row">a</th><td class="number">1</td>'
+        '<td class="number"><strong>0.500 ± 0.100</strong></td></tr>'
+    ) in html
+    assert '<td class="number">0.250 ± 0.100</td>' in html
+    assert "<code>make x</code>" in html
+    assert "<td>–</td>" in page_of(Table("cap", ("name", "n", "score"), rows[2:], ""))
 
 
-def test_one_diverged_run_does_not_break_the_page(sweep, tmp_path):
-    lines = all_lines()
-    lines["table"][0] |= {"late_loss": None, "test_accuracy": None, "curve": [[10, None]]}
-    lines["recall"][0]["error"][0] = None
-    text = page(evidence(tmp_path, sweep, lines))
-    assert "not finite" in text
-    data_of(Page(text))
+def test_text_is_escaped_everywhere():
+    figure = Figure(figsize=(2, 2))
+    figure.subplots().set_title(EVIL.replace("$", r"\$"))
+    table = Table(EVIL, (EVIL,), [(EVIL,)], EVIL, EVIL)
+    html = page_of(
+        Text(EVIL), table, Charts([Chart(EVIL, EVIL, figure)]), Folded(EVIL, [Text("`<b>`")]),
+        missing(EVIL, EVIL),
+    )  # fmt: skip
+    parsed = check_self_contained(html)
+    assert "<script>alert" not in html
+    assert "<img" not in html
+    assert len(parsed.all("script")) == 1
+    assert "<code>&lt;b&gt;</code>" in html
+    render(EVIL, EVIL, [Section("s", EVIL, [])])
 
 
-def test_the_slider_shows_the_theory(sweep):
-    assert (sweeps.ALPHAS[0], sweeps.ALPHAS[-1], len(sweeps.ALPHAS)) == (0.0, 0.9, 19)
-    half = sweep["alphas"].index(0.5)
-    age = sweep["ages"][20]
-    assert sweep["density"][half][20] == pytest.approx(0.5 * age**-0.5, rel=1e-3)
-    assert sweep["density"][0] == [1.0] * len(sweep["ages"])
-    assert sweep["recent"][half] == pytest.approx(0.1**0.5, rel=1e-3)
-    assert sorted(sweep["fractional"][0][0]) == list(range(1, 65))  # LegS
-    assert set(sweep["normal"][half][0]) == {0.25}  # (1 − α)/2
-    assert min(sweep["fractional"][-1][0]) > 0.5
+def test_figures_are_themed_by_variables_and_have_ids_of_their_own():
+    def figure():
+        found = Figure(figsize=(3, 2))
+        axes = found.subplots()
+        axes.plot([0, 1, 2], [0, 1, 0], "o-", color="#D55E00", clip_on=True)
+        return found
+
+    one, two = svg(figure(), "a"), svg(figure(), "b")
+    assert "var(--c1)" in one
+    assert "#d55e00" not in one
+    assert set(re.findall(r' id="([^"]+)"', one)).isdisjoint(re.findall(r' id="([^"]+)"', two))
+    check_self_contained(f'<html><body>{one}{two}<a id="x" href="#x">x</a></body></html>')
 
 
-def test_the_slider_recalls_as_the_best_projection_does(sweep):
-    u = sweeps.signals()["jumps"]
-    shown = next(one for one in sweep["signals"] if one["name"] == "jumps")
-    legs = theory.LegS()
-    ages = np.array(shown["ages"])
-    expected = theory.recall(legs, theory.project(legs, u, sweeps.ORDER), ages)
-    np.testing.assert_allclose(shown["recalled"][0], expected, atol=2e-3)
-    assert shown["signal"][shown["whole"] - 1] == shown["signal"][-1] == pytest.approx(u[-1])
-    assert max(shown["ages"][shown["whole"] :]) < sweeps.RECENT + 1e-4
+def test_a_figure_is_the_same_every_time():
+    def figure():
+        found = Figure(figsize=(3, 2))
+        found.subplots().plot([0, 1], [0, 1])
+        return svg(found, "a")
+
+    assert figure() == figure()
+
+
+def test_frames_of_the_slider_are_marked_by_their_alpha(text):
+    frames = re.findall(r'class="frame( now)?" data-frame="([^"]+)"', text)
+    assert {alpha for _, alpha in frames} == {"0.00", "0.50", "0.90"}
+    assert {alpha for now, alpha in frames if now} == {"0.50"}
+
+
+def test_the_slider_shows_the_theory(recalled):
+    assert (alpha_sweep.ALPHAS[0], alpha_sweep.ALPHAS[-1], len(alpha_sweep.ALPHAS)) == (0, 0.9, 19)
+    (axes,) = alpha_sweep.measure_figure(ALPHAS).axes
+    lines = {line.get_gid(): line for line in axes.lines}
+    ages = lines["frame0.50 now"].get_xdata()
+    np.testing.assert_allclose(lines["frame0.50 now"].get_ydata(), 0.5 * ages**-0.5)
+    np.testing.assert_allclose(lines["frame0.00"].get_ydata(), 1.0)
+    assert sorted(alpha_sweep.eigenvalues(0.0)) == list(range(1, 65))  # LegS
+    assert min(np.real(alpha_sweep.eigenvalues(0.9))) > 0.5
+    # The most recent tenth has 0.1^(1 − α) of the weight.
+    assert "has 32% of the weight (LegS 10%)" in alpha_sweep.summary(recalled["noise"], 0.5)
+
+
+def test_the_slider_recalls_as_the_best_projection_does(recalled):
+    u = alpha_sweep.signals()["jumps"]
+    legs, ages = theory.LegS(), np.linspace(0.01, 0.99, 50)
+    index = np.clip(((1 - ages) * len(u)).astype(int), 0, len(u) - 1)
+    middle = 1 - (index + 0.5) / len(u)
+    expected = theory.recall(legs, theory.project(legs, u, alpha_sweep.ORDER), middle)
+    np.testing.assert_allclose(recalled["jumps"].values[0.0][index], expected, atol=2e-3)
+
+
+def test_the_condition_numbers_are_on_the_page(text):
+    assert f"{condition_numbers()[-1].published:.1e}" in text
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_benchmarks_of_the_repository_hold_their_origin(name):
+    import json
+
+    found = json.loads((ROOT / "benchmarks" / f"{name}.json").read_text())["provenance"]
+    assert set(found) == {"commit", "date", "versions", "machine", "command"}
+    assert read_benchmark(ROOT / "benchmarks", name) is not None

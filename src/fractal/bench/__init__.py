@@ -1,1 +1,1 @@
-"""Benchmarks: ratios measured in one process, interleaved, with their spread."""
+"""Benchmarks: contestants measured in turns in a single process, and their ratios."""

@@ -1,18 +1,19 @@
-"""Whether the data keeps ahead of training: a batch beside the step that consumes it."""
+"""The time to prepare a batch, and the time of the training step that uses it."""
 
 import jax
 import jax.numpy as jnp
 
+from .._provenance import provenance
 from ..tasks import Batches
 from ..train import Devices, initial_state, load_task, make_train_step, preset
-from .timing import interleaved, machine
+from .timing import interleaved
 
-_TASKS = ("listops", "retrieval", "pathfinder")  # those that need nothing fetched
-_TURN = 20  # batches of a turn: one alone is too short to be timed
+_TASKS = ("listops", "retrieval", "pathfinder")  # those without a download
+_TURN = 20  # batches per timing: a single one is too short
 
 
 def bench_data() -> dict:
-    """Milliseconds for a batch and for a training step, of FRACTAL's mini presets."""
+    """Milliseconds per batch and per training step, for the mini presets of FRACTAL."""
     times, ahead = {}, {}
     for name in _TASKS:
         config, devices = preset(name, "mini", "fractal"), Devices()
@@ -32,11 +33,11 @@ def bench_data() -> dict:
 
         taken = interleaved({"batch": read, "step": step})
         batch_time, step_time = taken["batch"].scaled(1e3 / _TURN), taken["step"].scaled(1e3)
-        times[name] = {"a batch": batch_time, "a step": step_time}
+        times[name] = {"batch": batch_time, "step": step_time}
         ahead[name] = step_time["median"] / batch_time["median"]
     return {
-        "machine": {**machine(), "jax": jax.__version__},
+        "provenance": provenance(),
         "setting": {"model": "fractal", "preset": "mini"},
         "milliseconds": times,
-        "batches_ready_for_each_that_is_used": ahead,
+        "batches_prepared_per_step": ahead,
     }

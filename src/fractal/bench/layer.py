@@ -1,7 +1,7 @@
-"""The layer against its limit, two matrix products, and against S5's way of doing the same.
+"""The layer compared with its limit, two matrix products, and with the scan of S5.
 
-Limit: input to states and states to output as plain products, with no scan between. S5's way:
-`jax.lax.associative_scan` over complex64 with its gates repeated for every step.
+Limit: the products input to states and states to output, without a scan. S5 scan:
+`jax.lax.associative_scan` over complex64, with gates repeated for every step.
 """
 
 import importlib.util
@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._allocator import keep_freed_memory
+from .._provenance import provenance
 from ..nn import FractalSSM
-from .timing import Timing, interleaved, machine
+from .timing import Timing, interleaved
 
 BATCH, LENGTH, WIDTH, MODES, LONG = 4, 2048, 128, 128, 16_384
 ROUNDS, _PAUSE = 21, 0.05
@@ -24,7 +25,7 @@ Forward = Callable[[Any, Array], Array]
 
 
 def bench_layer() -> dict:
-    """Milliseconds, forward and with gradients of all parameters and the input, and ratios."""
+    """Milliseconds of the forward pass and with gradients of parameters and input, and ratios."""
     kept = keep_freed_memory()
     contestants = _contestants(LENGTH)
     u, weight = _signals(LENGTH)
@@ -35,17 +36,13 @@ def bench_layer() -> dict:
             call = build(forward)
             calls[name] = lambda call=call, p=parameters: jax.block_until_ready(call(p, u, weight))
         measured[kind] = interleaved(calls, ROUNDS)
-    long = {name: _long(name) for name in ("ours", "S5's way")}
+    long = {name: _long(name) for name in ("ours", "S5 scan")}
     against_torch = _against_torch(contestants["ours"], u, weight)
     return {
-        "command": "fractal bench layer --json",
-        "machine": {
-            **machine(),
-            "jax": jax.__version__,
+        "provenance": provenance(),
+        "setting": {
             "backend": jax.default_backend(),
             "keeps freed memory": kept,
-        },
-        "setting": {
             "batch": BATCH,
             "length": LENGTH,
             "width": WIDTH,
@@ -61,8 +58,8 @@ def bench_layer() -> dict:
             }.items()
         },
         "times_the_limit": _ratios(measured, lambda row: row["ours"], lambda row: row["limit"]),
-        "times_faster_than_s5s_way": _ratios(
-            measured, lambda row: row["S5's way"], lambda row: row["ours"]
+        "times_faster_than_s5_scan": _ratios(
+            measured, lambda row: row["S5 scan"], lambda row: row["ours"]
         ),
         "times_faster_than_s5_pytorch": "not installed: pip install 'fractal-ssm[bench]'"
         if against_torch is None
@@ -78,7 +75,7 @@ def bench_layer() -> dict:
         / long["ours"]["milliseconds_of_the_short_one"]
         * LENGTH
         / LONG,
-        "memory_over_s5s_way": long["ours"]["megabytes"] / long["S5's way"]["megabytes"],
+        "memory_over_s5_scan": long["ours"]["megabytes"] / long["S5 scan"]["megabytes"],
     }
 
 
@@ -106,7 +103,7 @@ def _contestants(length: int) -> dict[str, tuple[dict | FractalSSM, Forward]]:
         "ours, irregular steps": ours(dt=jnp.linspace(0.5, 1.5, length)),
         "ours, scale-invariant": ours(clock="scale-invariant"),
         "ours, bidirectional": ours(bidirectional=True),
-        "S5's way": (s5, jax.vmap(_s5, in_axes=(None, 0))),
+        "S5 scan": (s5, jax.vmap(_s5, in_axes=(None, 0))),
     }
 
 
@@ -115,7 +112,7 @@ def _products(p: dict, u: Array) -> Array:
 
 
 def _s5(p: dict, u: Array) -> Array:
-    """One sequence through S5's layer, after its published description."""
+    """S5's layer on a single sequence, written from its published description."""
     rates = p["rate"] + 1j * p["frequency"]
     gate = jnp.exp(rates * jnp.exp(p["log_dt"]))
     B = ((gate - 1) / rates)[:, None] * (p["B"][..., 0] + 1j * p["B"][..., 1])
@@ -173,9 +170,9 @@ def _long(name: str) -> dict[str, float]:
 def _against_torch(
     ours: tuple[dict | FractalSSM, Forward], u: Array, weight: Array
 ) -> dict[str, dict[str, Timing]] | None:
-    """Ours and the PyPI package `s5-pytorch`, where it is installed (extra `bench`).
+    """Ours and the PyPI package `s5-pytorch`, if installed (extra `bench`).
 
-    Apart from the others and with a pause, since torch's threads spin on after their work.
+    Measured apart from the others and with pauses: torch's threads spin for a while after a call.
     """
     if importlib.util.find_spec("s5") is None or importlib.util.find_spec("torch") is None:
         return None

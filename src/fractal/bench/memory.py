@@ -1,21 +1,22 @@
-"""The online memory against the dense update, for blocks and single samples, by order."""
+"""The online memory compared with the dense update: blocks, single samples, several orders."""
 
 import numpy as np
 
 from .. import theory
 from .._memory import OnlineMemory
-from .timing import interleaved, machine
+from .._provenance import provenance
+from .timing import interleaved
 
 ALPHA, ORDER, BLOCK, STEPS = 0.9, 64, 10_000, 500
 ORDERS = (16, 32, 64, 128, 256)
 
 
 def bench_memory() -> dict:
-    """Times for one sample, in µs, and ratios.
+    """Microseconds per sample, and ratios.
 
     The dense update is HiPPO's: x ← (I + hA/2)⁻¹ ((I − hA/2) x + hB u) with h = 1/k. It is timed
-    as a stream needs it, with the solve in each step, and with all of its matrices prepared
-    beforehand, which a stream of unknown length cannot have.
+    with the solve in each step, as a stream needs it, and with all matrices precomputed, which
+    needs the length of the stream in advance.
     """
     rng = np.random.default_rng(0)
     block, single = rng.standard_normal((BLOCK, 1)), rng.standard_normal(1)
@@ -26,9 +27,9 @@ def bench_memory() -> dict:
     contestants = {
         "block": (BLOCK, lambda: blocks.push(block)),
         "block, LegS": (BLOCK, lambda: legs.push(block)),
-        "one by one": (STEPS, lambda: [singles.push(single) for _ in range(STEPS)]),
-        "dense, solving": (STEPS, dense.solving),
-        "dense, prepared": (STEPS, dense.prepared),
+        "single samples": (STEPS, lambda: [singles.push(single) for _ in range(STEPS)]),
+        "dense, solved": (STEPS, dense.solved),
+        "dense, precomputed": (STEPS, dense.precomputed),
     }
     by_order = {}
     for order in ORDERS:
@@ -43,13 +44,12 @@ def bench_memory() -> dict:
     }
     ours = per_sample["block"]["median"]
     return {
-        "command": "fractal bench memory --json",
-        "machine": machine(),
+        "provenance": provenance(),
         "setting": {"alpha": ALPHA, "order": ORDER, "channels": 1, "block": BLOCK},
         "microseconds_per_sample": per_sample,
         "samples_per_second": 1e6 / ours,
-        "times_faster_than_dense_solving": per_sample["dense, solving"]["median"] / ours,
-        "times_faster_than_dense_prepared": per_sample["dense, prepared"]["median"] / ours,
+        "times_faster_than_dense_solved": per_sample["dense, solved"]["median"] / ours,
+        "times_faster_than_dense_precomputed": per_sample["dense, precomputed"]["median"] / ours,
         "cost_of_order_256_over_64": per_sample["block, N = 256"]["median"]
         / per_sample["block, N = 64"]["median"],
     }
@@ -70,13 +70,13 @@ class _Dense:
             [2 * h * np.linalg.solve(self.eye + h * self.A, self.B) for h in self.halves]
         )
 
-    def solving(self) -> np.ndarray:
+    def solved(self) -> np.ndarray:
         x = np.zeros(len(self.B))
         for h, u in zip(self.halves, self.u, strict=True):
             x = np.linalg.solve(self.eye + h * self.A, x - h * (self.A @ x) + 2 * h * u * self.B)
         return x
 
-    def prepared(self) -> np.ndarray:
+    def precomputed(self) -> np.ndarray:
         x = np.zeros(len(self.B))
         for transition, gain, u in zip(self.transitions, self.inputs, self.u, strict=True):
             x = transition @ x + gain * u

@@ -1,4 +1,4 @@
-"""The three methods of `linear_scan` by length and width: what `method="auto"` rests on."""
+"""The methods of `linear_scan` by length and width, on which `method="auto"` is based."""
 
 import functools
 import itertools
@@ -6,8 +6,9 @@ import itertools
 import jax
 import jax.numpy as jnp
 
+from .._provenance import provenance
 from ..nn import linear_scan
-from .timing import interleaved, machine
+from .timing import interleaved
 
 LENGTHS = (4, 16, 64, 256, 2048, 16384)
 METHODS = ("sequential", "associative", "chunked")
@@ -29,9 +30,8 @@ def bench_scan() -> dict:
                 method: timing.scaled(1e3) for method, timing in timings.items()
             }
     return {
-        "command": "fractal bench scan --json",
-        "machine": {**machine(), "jax": jax.__version__, "backend": jax.default_backend()},
-        "setting": {"dtype": "complex64", "gates": "constant"},
+        "provenance": provenance(),
+        "setting": {"dtype": "complex64", "gates": "constant", "backend": jax.default_backend()},
         "milliseconds": measured,
         "fastest": {
             name: min(row, key=lambda method: row[method]["median"])

@@ -1,4 +1,4 @@
-"""`fractal bench`: speed as ratios measured in one run."""
+"""`fractal bench`: speed, as ratios measured in one process."""
 
 import dataclasses
 import json
@@ -12,13 +12,13 @@ from .console import Stdout
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """Measure our speed beside what one would use instead, in one interleaved run.
+    """Measure the speed of this library and of alternatives, in turns in one process.
 
     Example: fractal bench memory --json
 
     Args:
-        subject: what to measure: the online memory, the scan by method and length, the layer
-            against its limit and S5, or whether the data keeps ahead of training.
+        subject: memory, the online memory; scan, the scan by method and length; layer, the layer
+            compared with its limit and S5; data, the time per batch and per training step.
         json: print one JSON object instead of a table.
     """
 
@@ -26,7 +26,7 @@ class Bench:
     json: bool = False
 
     def run(self) -> int:
-        """Print the result; speed has no verdict."""
+        """Print the result."""
         if self.subject == "memory":
             from ..bench.memory import bench_memory as bench
         elif self.subject == "scan":
@@ -43,18 +43,19 @@ class Bench:
         return 0
 
 
-_SHOWN = ("machine", "setting", "milliseconds", "microseconds_per_sample", "fastest")
+_SHOWN = ("provenance", "setting", "milliseconds", "microseconds_per_sample", "fastest")
 
 
 def _show(result: dict) -> None:
     console = Stdout()
-    for part in ("machine", "setting"):
-        console.print(", ".join(f"{key}: {value}" for key, value in result[part].items()))
+    made = result["provenance"]
+    for part in (made["machine"], made["versions"], result["setting"]):
+        console.print(", ".join(f"{key}: {value}" for key, value in part.items()))
     if "milliseconds" in result:
         for name, methods in result["milliseconds"].items():
             _times(console, f"ms, {name}", methods)
     else:
-        _times(console, "µs a sample", result["microseconds_per_sample"])
+        _times(console, "µs per sample", result["microseconds_per_sample"])
     for name, value in result.items():
         label = name.replace("_", " ")
         if isinstance(value, float):

@@ -1,54 +1,74 @@
-"""`fractal report`: one HTML page with all evidence."""
+"""`fractal report`: one HTML page of runs, or of claims and evidence."""
 
 import dataclasses
 import pathlib
 import sys
+from typing import Annotated
+
+import tyro
 
 from .._errors import UserError
 from .._files import write_whole
+from .plugins import import_plugins
 
-_RESULTS, _BENCHMARKS = pathlib.Path("results"), pathlib.Path("benchmarks")
+_BENCHMARKS = pathlib.Path("benchmarks")
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """Write one HTML page of all that was claimed and measured; it opens without a network.
+    """Write one HTML page of your runs, or, without runs, of the claims and the evidence.
 
-    Example: fractal report --out report
+    The page needs no network. Of runs it shows scores over seeds, learning curves, settings that
+    differ, predictions on the test set, the worst examples, speed, size and provenance.
+
+    Example: fractal report runs/compare-listops-mini
 
     Args:
+        runs: run folders, folders of runs, or folders of `fractal compare`.
         out: folder for the page, index.html.
-        results: folder with the lines of the experiments (JSONL).
-        benchmarks: folder with what `fractal bench … --json` printed.
+        benchmarks: folder with the output of `fractal bench … --json`, without runs only.
+        plugin: your own .py file or module that registers models and tasks; repeatable.
     """
 
+    runs: Annotated[tuple[pathlib.Path, ...], tyro.conf.Positional] = ()
     out: pathlib.Path = pathlib.Path("report")
-    results: pathlib.Path = _RESULTS
     benchmarks: pathlib.Path = _BENCHMARKS
+    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
 
     def run(self) -> int:
-        """Print the path of the page; what is missing is said there and on stderr."""
-        from ..report.page import gather, page  # loads JAX
-
-        # A clone has the usual folders; elsewhere they may be missing.
-        for folder, usual in ((self.results, _RESULTS), (self.benchmarks, _BENCHMARKS)):
-            if folder != usual and not folder.is_dir():
-                raise UserError(f"--{usual} {folder}: there is no such folder")
-        found = gather(self.results, self.benchmarks)
-        html = page(found)
-        for folder, suffix, read, command in (
-            (self.results, "jsonl", found.results, "python -m experiments.NAME"),
-            (self.benchmarks, "json", found.benchmarks, "fractal bench NAME --json > NAME.json"),
-        ):
-            absent = [f"{name}.{suffix}" for name, lines in read.items() if lines is None]
-            if absent:
-                said = f"missing in {folder}: {', '.join(absent)}; made by: {command}"
-                print(said, file=sys.stderr)
+        """Print the path of the page."""
+        html = self._runs() if self.runs else self._evidence()
         path = self.out / "index.html"
         try:
             self.out.mkdir(parents=True, exist_ok=True)
-            write_whole(path, html.encode(errors="replace"))
+            write_whole(path, html.encode())
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from None
         print(path)
         return 0
+
+    def _runs(self) -> str:
+        from ..report.run_page import runs_page  # matplotlib is slow to load
+
+        if self.benchmarks != _BENCHMARKS:
+            raise UserError("is for the page without runs", argument="benchmarks")
+        import_plugins(self.plugin)
+        return runs_page(self.runs)
+
+    def _evidence(self) -> str:
+        from ..report.evidence import evidence_page
+        from ..report.speed import BENCHMARKS
+
+        if self.plugin:
+            raise UserError("is for a report of runs", argument="plugin")
+        folder = self.benchmarks
+        # The default folder exists in a clone only.
+        if folder != _BENCHMARKS and not folder.is_dir():
+            raise UserError(f"{folder}: no such folder", argument="benchmarks")
+        html = evidence_page(folder)
+        absent = [name for name in BENCHMARKS if not (folder / f"{name}.json").is_file()]
+        if absent:
+            files = ", ".join(f"{name}.json" for name in absent)
+            message = f"missing in {folder}: {files}; written by: fractal bench NAME --json"
+            print(message, file=sys.stderr)
+        return html

@@ -1,13 +1,15 @@
-"""`fractal verify`: every claim of the paper, published against measured."""
+"""`fractal verify`: every claim of the paper, published value and measured value."""
 
 import dataclasses
 import json
 import pathlib
 import sys
+from collections.abc import Sequence
 
 from rich.table import Table
 
 from .._errors import UserError
+from .._provenance import provenance
 from ..report.claims import Claim
 from ..report.paper_tables import Conditions, condition_numbers, condition_table
 from ..report.table import shown
@@ -32,12 +34,13 @@ class Verify:
     json: bool = False
 
     def run(self) -> int:
-        """Exit code 0 when all properties of our own hold, whatever becomes of the paper's."""
+        """Exit code 0 if all properties of this library hold, 1 otherwise."""
         claims, table = verify(), condition_numbers()
-        drawn = _draw(self.figures) if self.figures else []
+        drawn = [] if self.figures is None else _draw(self.figures)
         holds = all(claim.verdict != "fails" for claim in claims)
         if self.json:
             found = {
+                "provenance": provenance(),
                 "claims": [dataclasses.asdict(claim) for claim in claims],
                 "condition_numbers": [dataclasses.asdict(row) for row in table],
                 "figures": [str(path) for path in drawn],
@@ -60,7 +63,7 @@ def _draw(folder: pathlib.Path) -> list[pathlib.Path]:
         raise UserError(f"cannot write figures to {folder}: {error.strerror}") from None
 
 
-def _show(claims: list[Claim], conditions: list[Conditions]) -> None:
+def _show(claims: Sequence[Claim], conditions: Sequence[Conditions]) -> None:
     console = Stdout()
     for title, third, verdicts in (
         ("The paper's claims", "published", ("confirmed", "refuted")),
@@ -78,7 +81,7 @@ def _show(claims: list[Claim], conditions: list[Conditions]) -> None:
     console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
 
-def _condition_table(conditions: list[Conditions]) -> Table:
+def _condition_table(conditions: Sequence[Conditions]) -> Table:
     made = condition_table(conditions)
     table = Table(*made.header, title=made.caption, title_justify="left")
     for row in made.rows:

@@ -1,4 +1,4 @@
-"""A claim: what was published or promised, what was measured, and the verdict."""
+"""A claim: the published or promised value, the measured value, and the verdict."""
 
 import dataclasses
 from typing import Literal
@@ -12,7 +12,7 @@ Verdict = Literal["confirmed", "refuted", "holds", "fails"]
 class Claim:
     """One row of the verification.
 
-    A claim of the paper is `confirmed` or `refuted`; a property of our own `holds` or `fails`.
+    A claim of the paper is `confirmed` or `refuted`; a property of this library `holds` or `fails`.
     `value` is the number behind `measured`.
     """
 

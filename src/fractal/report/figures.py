@@ -1,4 +1,12 @@
-"""The figures: measures, operators, spectrum, conditioning, recall. For print and for screens."""
+"""The figures of the theory: measures, operators, spectrum, conditioning, recall by age.
+
+`fractal verify --figures` writes them as files; the page of `fractal report` has them inline.
+"""
+
+# ruff: noqa: E402  (the extra is checked before its packages are imported)
+from .._extras import require
+
+require("report", "matplotlib")
 
 import itertools
 import pathlib
@@ -7,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float, UInt8
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 
 from .. import theory
@@ -18,6 +26,8 @@ from .recall import brownian, error_by_age, sample_ages
 # Okabe and Ito's palette: distinct under every common form of color blindness.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+# From nearly transparent: readable on a light and on a dark page.
+_ENTRIES = LinearSegmentedColormap.from_list("entries", [(0, 0.45, 0.7, 0.08), (0, 0.45, 0.7, 1)])
 
 
 def draw_all(folder: pathlib.Path) -> list[pathlib.Path]:
@@ -40,10 +50,10 @@ def draw_all(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def contact_sheet(images: UInt8[np.ndarray, "count rows columns"], labels: Sequence[int]) -> Figure:
-    """Pathfinder pictures, each with its answer."""
+    """Pathfinder images, each with its label."""
     columns = min(8, len(images))
     rows = -(-len(images) // columns)
-    figure, grid = _figure(rows, columns, 1.4 * columns, 1.6 * rows)
+    figure, grid = new_figure(rows, columns, 1.4 * columns, 1.6 * rows)
     for axes in grid.flat:
         axes.set_axis_off()
     for axes, image, label in zip(grid.flat, images, labels, strict=False):
@@ -52,7 +62,8 @@ def contact_sheet(images: UInt8[np.ndarray, "count rows columns"], labels: Seque
     return figure
 
 
-def _figure(rows: int, columns: int, width: float, height: float, **kwargs):
+def new_figure(rows: int, columns: int, width: float, height: float, **kwargs):
+    """A figure of width × height inches and its grid of axes."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
 
@@ -68,9 +79,9 @@ def finish(axes: Axes, title: str, x: str, y: str) -> None:
 
 def measures() -> Figure:
     """The paper's figure 2: the four measures, and the fractional one for several α."""
-    figure, ((left, right),) = _figure(1, 2, 8.4, 3.4)
+    figure, ((left, right),) = new_figure(1, 2, 8.4, 3.4)
     t = 10.0
-    x = t - np.concatenate([np.geomspace(1e-3, 1, 400), np.linspace(1.0001, t, 1200)])
+    x = t - np.concatenate([np.geomspace(1e-3, 1, 100), np.linspace(1.0001, t, 300)])
     x = np.sort(x)
     for measure, label, color, style in (
         (theory.Fractional(0.5), "fractional, α = 0.5", VERMILION, "-"),
@@ -93,7 +104,7 @@ def measures() -> Figure:
 def operators() -> Figure:
     """The paper's figure 3, for the published and for the fractional operator."""
     alphas, order = (0.0, 0.5, 0.9), 16
-    figure, grid = _figure(2, 3, 8.4, 5.6, sharex=True, sharey=True)
+    figure, grid = new_figure(2, 3, 8.4, 5.6, sharex=True, sharey=True)
     norm = LogNorm(vmin=1, vmax=3000)
     for column, alpha in enumerate(alphas):
         pair = (
@@ -102,20 +113,22 @@ def operators() -> Figure:
         )
         for row, (name, op) in enumerate(pair):
             axes = grid[row, column]
-            axes.imshow(np.where(op.A > 1e-9, op.A, np.nan), cmap="cividis", norm=norm)
+            axes.imshow(
+                np.where(op.A > 1e-9, op.A, np.nan), cmap=_ENTRIES, norm=norm, interpolation="none"
+            )
             axes.set(xticks=range(0, order, 5), yticks=range(0, order, 5))
             axes.set_title(f"{name}, α = {alpha}", loc="left", fontsize=10)
             if row:
                 axes.set_xlabel("column k")
             if not column:
                 axes.set_ylabel("row n")
-    figure.colorbar(grid[0, 0].images[0], ax=grid, label="entry of A  (white: zero)")
+    figure.colorbar(grid[0, 0].images[0], ax=grid, label="entry of A  (empty: zero)")
     return figure
 
 
 def spectrum() -> Figure:
     """Eigenvalues of the fractional operator, and where the published ones lie."""
-    figure, ((axes,),) = _figure(1, 1, 6.0, 4.2)
+    figure, ((axes,),) = new_figure(1, 1, 6.0, 4.2)
     order = 64
     axes.plot(
         np.arange(1, order + 1), np.zeros(order), "|", color=BLACK, label="published, any α: 1 … N"
@@ -138,7 +151,7 @@ def spectrum() -> Figure:
 
 def conditioning() -> Figure:
     """κ(V) against N: as printed, exact for the published operator, and of the fractional one."""
-    figure, ((axes,),) = _figure(1, 1, 6.0, 4.2)
+    figure, ((axes,),) = new_figure(1, 1, 6.0, 4.2)
     orders = np.array([4, 8, 16, 32, 64])
     wide = np.array([4, 8, 16, 32, 64, 128, 256])
     for alpha, color in ((0.2, BLUE), (0.6, GREEN), (0.9, VERMILION)):
@@ -167,7 +180,7 @@ def recall_by_age(paths: int = 16, length: int = 50_000, order: int = 64) -> Fig
     edges = np.geomspace(1 / length, 1, 24)
     bands = tuple(itertools.pairwise(edges))
     centers = np.sqrt(edges[:-1] * edges[1:])
-    figure, ((axes,),) = _figure(1, 1, 6.4, 4.2)
+    figure, ((axes,),) = new_figure(1, 1, 6.4, 4.2)
     for name, recalled, color, style in _recalled(u, order):
         rms = np.sqrt(np.mean(error_by_age(recalled - u, bands) ** 2, axis=1))
         axes.plot(centers, rms, linestyle=style, color=color, label=name)
@@ -213,12 +226,11 @@ def reconstruction(
     samples: Float[np.ndarray, "time channels"],
     recalled: dict[str, Float[np.ndarray, "time channels"]],
 ) -> Figure:
-    """Each signal and what memories recall of it, over the whole history and over log age.
+    """Each signal and its recall by several memories, over the whole history and over log age.
 
-    A signal of more samples than a screen has columns is drawn as its range, so that no spike is
-    lost.
+    A signal of more samples than pixels is drawn as its range, so that no spike is lost.
     """
-    figure, grid = _figure(len(names), 2, 9.0, 2.6 * len(names))
+    figure, grid = new_figure(len(names), 2, 9.0, 2.6 * len(names))
     length = len(samples)
     ages = sample_ages(length)
     evenly = np.unique(np.linspace(0, length, 1500, endpoint=False).astype(int))

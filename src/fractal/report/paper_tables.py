@@ -37,7 +37,7 @@ S5_OWN = (62.15, 89.31, 91.40, 88.00, 95.33, 98.58, 87.46)
 
 
 def claims() -> list[Claim]:
-    """All of them, in the order of the paper."""
+    """All claims, in the order of the paper."""
     return [*lra_averages(), s5_reported(), *printed_matrices(), conditioning()]
 
 
@@ -60,7 +60,7 @@ def lra_averages() -> list[Claim]:
 
 
 def s5_reported() -> Claim:
-    """The S5 row is said to come from the S5 paper (caption) and to be reproduced (text)."""
+    """The S5 row comes from the S5 paper according to the caption, from an own run in the text."""
     mean = sum(S5_OWN[:-1]) / 6
     return of_paper(
         "Table 2",
@@ -73,7 +73,7 @@ def s5_reported() -> Claim:
 
 
 def printed_matrices() -> list[Claim]:
-    """Both N = 5 tables, to the printed digits."""
+    """Both tables for N = 5, to the printed digits."""
     rows = []
     for alpha, printed in PRINTED_A.items():
         A = theory.published_operator(alpha, 6).A[:5, :5]
@@ -111,7 +111,7 @@ class Conditions:
 
 
 def condition_numbers() -> list[Conditions]:
-    """Table 5 with the exact values beside it, and those of the fractional operator.
+    """Table 5, its exact values, and those of the fractional operator.
 
     The published operator's are exact (Frobenius norm); the fractional operator's are in the
     2-norm, from float64. At α = 0 both operators are LegS.
@@ -150,7 +150,7 @@ def _fractional_condition(alpha: float, order: int) -> float:
 
 
 def conditioning() -> Claim:
-    """The printed κ(V) against the exact one."""
+    """The printed and the exact κ(V)."""
     ratio, printed, order, alpha = max(
         (theory.published_spectrum(alpha, order).condition / printed, printed, order, alpha)
         for order, row in PRINTED_CONDITION.items()

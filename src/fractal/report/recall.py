@@ -1,4 +1,4 @@
-"""Recall error by relative age: how well a memory knows the near and the far past."""
+"""Recall error by relative age."""
 
 import numpy as np
 from jaxtyping import Float

@@ -1,4 +1,4 @@
-"""A table of results as plain rows, for the page of the report and for Markdown."""
+"""Tables of results: plain rows, rendered on the page of the report and in Markdown."""
 
 import dataclasses
 import math
@@ -16,24 +16,25 @@ class Spread(NamedTuple):
     seeds: int
 
 
-class Timing(NamedTuple):
-    """Median and quartiles of a time."""
+class Quartiles(NamedTuple):
+    """Median and quartiles of repeated timings."""
 
     median: float
     low: float
     high: float
 
 
-Cell = str | int | float | Spread | Timing | None
+Cell = str | int | float | Spread | Quartiles | None
 Goal = Literal["highest", "lowest"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Rows under a header, and the command that made their numbers.
+    """Rows under a header, and the command that measured them.
 
-    `best` says of which columns the best entry is marked, among the rows that agree in the columns
-    `within`; `ours` are rows to set off from those of others.
+    - `best`: columns whose best entry is marked, among the rows that agree in the columns `within`.
+    - `chance`: cells (row, column) at chance level, which are never marked.
+    - `ours`: rows measured here, highlighted among published ones.
     """
 
     caption: str
@@ -44,18 +45,19 @@ class Table:
     best: Mapping[str, Goal] = dataclasses.field(default_factory=dict)
     within: tuple[str, ...] = ()
     ours: frozenset[int] = frozenset()
+    chance: frozenset[tuple[int, int]] = frozenset()
 
 
 def spread(values: Iterable[float]) -> Spread:
-    """Over the seeds. A run that diverged makes the mean NaN, which is shown as such."""
+    """Mean and sample deviation over seeds. A diverged run makes the mean NaN."""
     found = np.array(list(values), float)
     deviation = float(np.std(found, ddof=1)) if len(found) > 1 else None
     return Spread(float(np.mean(found)), deviation, len(found))
 
 
 def value(cell: Cell) -> float:
-    """The number by which a cell is compared; NaN where it has none."""
-    if isinstance(cell, Spread | Timing):
+    """The number by which cells are compared; NaN for text and gaps."""
+    if isinstance(cell, Spread | Quartiles):
         return cell[0]
     return float(cell) if isinstance(cell, int | float) else math.nan
 
@@ -68,7 +70,7 @@ def shown(cell: Cell) -> str:
         number = _like(cell.mean)
         beside = "" if cell.deviation is None else f" ± {number(cell.deviation)}"
         return f"{number(cell.mean)}{beside}" if math.isfinite(cell.mean) else number(cell.mean)
-    if isinstance(cell, Timing):
+    if isinstance(cell, Quartiles):
         number = _like(cell.median)
         return f"{number(cell.median)} ({number(cell.low)} … {number(cell.high)})"
     if isinstance(cell, int):
@@ -77,13 +79,13 @@ def shown(cell: Cell) -> str:
 
 
 def _like(size: float) -> Callable[[float], str]:
-    """How to write a number of this size, and others beside it with as many decimals."""
+    """Formats a number of this size, and others in the same cell with as many decimals."""
     if not math.isfinite(size):
         return lambda x: "not finite"
     if size != 0 and not 1e-3 <= abs(size) < 1e6:
         return lambda x: f"{x:.2e}"
     decimals = max(0, 2 - math.floor(math.log10(abs(size)))) if size else 3
-    if 0.01 <= abs(size) < 10:  # what stands in one column has as many decimals
+    if 0.01 <= abs(size) < 10:  # the same decimals throughout a column
         decimals = 3
     return lambda x: f"{x:,.{decimals}f}"
 
@@ -91,7 +93,8 @@ def _like(size: float) -> Callable[[float], str]:
 def leaders(table: Table) -> set[tuple[int, int]]:
     """Row and column of the best cell of each group, and of all within its deviation.
 
-    One seed has no deviation, so it does not make a cell the best.
+    A single seed has no deviation, so that nothing is marked where it leads. Cells at chance level
+    are never marked.
     """
     places = [table.header.index(name) for name in table.within]
     keys = [tuple(row[place] for place in places) for row in table.rows]
@@ -108,7 +111,7 @@ def leaders(table: Table) -> set[tuple[int, int]]:
                 within = cell.deviation if isinstance(cell, Spread) else 0.0
                 if within is not None:
                     found |= {(i, column) for i in rivals if scores[i] >= scores[top] - within}
-    return found
+    return found - table.chance
 
 
 def markdown(table: Table) -> str:

@@ -1,9 +1,12 @@
-"""Every claim that can be checked: the paper's text, its tables, and our own properties."""
+"""All claims that can be checked: text and tables of the paper, properties of this library."""
+
+import functools
 
 from . import own_claims, paper_claims, paper_tables
 from .claims import Claim
 
 
-def verify() -> list[Claim]:
-    """All claims, measured now."""
-    return [*paper_claims.claims(), *paper_tables.claims(), *own_claims.claims()]
+@functools.cache
+def verify() -> tuple[Claim, ...]:
+    """All claims, measured once per process."""
+    return (*paper_claims.claims(), *paper_tables.claims(), *own_claims.claims())

@@ -1,4 +1,8 @@
-"""The experiments as tables: mean and sample standard deviation over the seeds."""
+"""The experiments as tables: mean and sample standard deviation over the seeds.
+
+Cells at chance level are never marked as the best: an accuracy not above that of the most frequent
+class by two standard errors of 1,000 examples, and an error not 3 % below that of the mean.
+"""
 
 import itertools
 import math
@@ -6,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from .results import Line
-from .table import Goal, Spread, Table, spread
+from fractal.report.table import Cell, Goal, Spread, Table, spread, value
 
-_MOST_AGES = 6  # columns of the table of recall; its chart has all ages
+from .results import Line, stale_note
+
+_MOST_AGES = 6  # columns of the tables on recall; their charts have all ages
 _TRAINED: Mapping[str, Goal] = {
     "early loss": "lowest",
     "late loss": "lowest",
@@ -18,28 +23,34 @@ _TRAINED: Mapping[str, Goal] = {
 _KNOWN = (
     *("listops", "text", "retrieval", "image", "pathfinder", "pathx", "smnist", "psmnist"),
     *("normal", "fractional", "published", "published spectrum"),
-    *("fractal", "fractal, learned", "fractal, one learned"),
-    *("fractal, scale-invariant", "fractal, scale-invariant, one block", "fractal, uniform"),
+    *("fractal", "fractal, learned α", "fractal, single learned α"),
+    *("fractal, scale-invariant", "fractal, scale-invariant, single block", "fractal, uniform"),
     *("s5", "s4", "s4d", "dss", "lmu", "transformer", "performer", "ar", "random B"),
     *("uniform", "scale-invariant", "0.05", "0.5", "0.9", "bank", "learned"),
     *("bidirectional", "causal", "mean", "last"),
 )
-_TOLD = ", told"
+_RESCALED = ", rescaled Δ"
+# Test accuracy of the most frequent class of the mini tasks.
+CHANCE = {
+    "listops": 0.132, "text": 0.5, "retrieval": 0.5, "image": 0.1, "pathfinder": 0.497,
+    "smnist": 0.1135, "psmnist": 0.1135,
+}  # fmt: skip
+_TESTED = 1000  # examples of the smallest test set
 _TENTHS = "Early and late loss: training loss over the first and the last tenth of the steps."
 
 
 def command(name: str) -> str:
-    """What writes results/NAME.jsonl."""
+    """The command that writes results/NAME.jsonl."""
     return f"python -m experiments.{name}"
 
 
 def grouped(lines: Sequence[Line], *names: str) -> dict[tuple, list[Line]]:
-    """Lines by the values of these fields, sorted, with one for each seed.
+    """Lines by the values of these fields, sorted, with one line per seed.
 
-    A run that was repeated counts once, with its last line.
+    Of repeated runs the last line counts.
     """
     runs = {(*(_key(line[name]) for name in names), line["seed"]): line for line in lines}
-    # Runs end in any order. Known names have a fixed one; others come after, sorted.
+    # Known names have a fixed order; others follow, sorted.
     ranks = [
         {value: rank for rank, value in enumerate(dict.fromkeys((*_KNOWN, *sorted(column))))}
         for column in zip(*runs, strict=True)
@@ -55,12 +66,50 @@ def _key(value: object) -> object:
 
 
 def over(lines: Sequence[Line], name: str) -> Spread:
-    """A field over the seeds."""
+    """Mean and deviation of a field over the seeds."""
     return spread(line[name] for line in lines)
 
 
+def accuracy_at_chance(cell: Cell, task: str) -> bool:
+    """Whether an accuracy is not clearly above that of the most frequent class."""
+    chance = CHANCE.get(task, 0.0)
+    deviation = cell.deviation if isinstance(cell, Spread) else None
+    noise = 2 * math.sqrt(chance * (1 - chance) / _TESTED)
+    return value(cell) <= chance + max(noise, deviation or 0.0)
+
+
+def at_chance(
+    header: Sequence[str], rows: Sequence[tuple], columns: Iterable[str], task: str | None = None
+) -> frozenset[tuple[int, int]]:
+    """The cells of these columns that hold accuracies at chance level.
+
+    The task is given, or stands in a column of the table.
+    """
+    places = [list(header).index(name) for name in columns]
+    where = None if task is not None else list(header).index("task")
+    return frozenset(
+        (line, column)
+        for line, row in enumerate(rows)
+        for column in places
+        if accuracy_at_chance(row[column], str(row[where]) if where is not None else task or "")
+    )
+
+
+def errors_at_chance(
+    header: Sequence[str], rows: Sequence[tuple], columns: Iterable[str]
+) -> frozenset[tuple[int, int]]:
+    """The cells of these columns with errors hardly below those of the mean, which are 1."""
+    places = [list(header).index(name) for name in columns]
+    return frozenset(
+        (line, column)
+        for line, row in enumerate(rows)
+        for column in places
+        if value(row[column]) > 1 - max(0.03, getattr(row[column], "deviation", None) or 0.0)
+    )
+
+
 def _count(lines: Sequence[Line]) -> int | None:
-    """The number of parameters; None where a line does not know."""
+    """Parameter count; None where it is not known."""
     mean = over(lines, "parameters").mean
     return None if math.isnan(mean) else round(mean)
 
@@ -70,7 +119,7 @@ def _trained(lines: Sequence[Line]) -> tuple[Spread, ...]:
 
 
 def recall(lines: Sequence[Line]) -> list[Table]:
-    """Error by age, a table for each signal."""
+    """Error by age, one table per signal."""
     tables: dict[tuple, list[tuple]] = {}
     for (signal, order, ages, memory), seeds in grouped(
         lines, "signal", "order", "ages", "memory"
@@ -88,17 +137,19 @@ def recall(lines: Sequence[Line]) -> list[Table]:
             ("memory", "seeds", *heads),
             rows,
             command("recall"),
+            stale_note("recall", lines),
             best=dict.fromkeys(heads, "lowest"),
+            chance=errors_at_chance(("memory", "seeds", *heads), rows, heads),
         )
         for (signal, order, heads), rows in tables.items()
     ]
 
 
 def chosen_ranges(lines: Sequence[Line]) -> list[tuple[Line, list[Line], int]]:
-    """For each task and initialization: a line of the best range of Δ, all its seeds, ranges tried.
+    """Per task and initialization: a line of the best range of Δ, all its seeds, ranges tried.
 
-    The best range is the one with the highest validation accuracy of its first seed, with which all
-    ranges were tried; of equal ones that with the longest Δ.
+    The best range has the highest validation accuracy with the first seed, with which all ranges
+    were tried; of equal ones the one with the longest Δ.
     """
     found: dict[tuple, list[list[Line]]] = {}
     names = ("task", "init", "steps", "dt_min", "dt_max")
@@ -122,7 +173,7 @@ def _or_none(x: float) -> float | None:
 
 
 def initialization(lines: Sequence[Line]) -> Table:
-    """How each initialization trains, with its own best range of Δ."""
+    """Losses and accuracy of each initialization with its own best range of Δ."""
     rows = [
         (
             line["task"],
@@ -140,19 +191,20 @@ def initialization(lines: Sequence[Line]) -> Table:
         "task", "initialization", "Δ", "ranges tried", "parameters", "steps", "seeds", *_TRAINED,
     )  # fmt: skip
     return Table(
-        "How initializations train",
+        "Initializations",
         header,
         rows,
         command("initialization"),
-        "Each with the range of Δ that had the best validation accuracy with the first seed. "
-        + _TENTHS,
+        "Each with the range of Δ of best validation accuracy with the first seed. "
+        f"{_TENTHS} {stale_note('initialization', lines)}",
         _TRAINED,
         ("task", "steps"),
+        chance=at_chance(header, rows, ("test accuracy",)),
     )
 
 
 def filter_bank(lines: Sequence[Line]) -> Table:
-    """One α, a bank of several, and learned ones, under both clocks."""
+    """A single α, a bank of several, and learned α, with both clocks."""
     rows = [
         (task, clock, bank, steps, len(seeds), *_trained(seeds), learned(seeds))
         for (task, clock, bank, steps), seeds in grouped(
@@ -161,24 +213,26 @@ def filter_bank(lines: Sequence[Line]) -> Table:
     ]
     header = ("task", "clock", "α", "steps", "seeds", *_TRAINED, "learned α")
     return Table(
-        "One α, a bank of several, or learned ones",
+        "A single α, a bank of several, or learned α",
         header,
         rows,
         command("filter_bank"),
-        f"Learned α: least … greatest of all layers and seeds at the end of training. {_TENTHS}",
+        f"Learned α: smallest … largest of all layers and seeds after training. {_TENTHS} "
+        f"{stale_note('filter_bank', lines)}",
         _TRAINED,
         ("task", "clock", "steps"),
+        chance=at_chance(header, rows, ("test accuracy",)),
     )
 
 
 def learned(lines: Sequence[Line]) -> str | None:
-    """Least and greatest α that training led to."""
+    """Smallest and largest learned α."""
     alphas = [alpha for line in lines for alpha in line["alphas"] or []]
     return f"{min(alphas):.2f} … {max(alphas):.2f}" if alphas else None
 
 
 def clock(lines: Sequence[Line]) -> dict[str, Table]:
-    """Accuracy at other sampling rates than the trained one, for each task."""
+    """Accuracy at other sampling rates than the trained one, one table per task."""
     tables = {}
     keys = ("task", "direction", "pooling", "model", "steps")
     for task, groups in itertools.groupby(grouped(lines, *keys).items(), lambda item: item[0][0]):
@@ -191,27 +245,30 @@ def clock(lines: Sequence[Line]) -> dict[str, Table]:
             ]
             scores = (spread(cell) if cell else None for cell in cells)
             rows.append((model, direction, pooling, _count(seeds), steps, len(seeds), *scores))
+        header = ("model", "direction", "pooling", "parameters", "steps", "seeds", *names)
         tables[task] = Table(
-            f"{task}: test accuracy when the sampling rate changes after training",
-            ("model", "direction", "pooling", "parameters", "steps", "seeds", *names),
+            f"{task}: test accuracy at other sampling rates than in training",
+            header,
             rows,
             command("clock"),
-            "Of at most 1,000 test examples. Told: Δ is rescaled by the known factor.",
+            "At most 1,000 test examples. Rescaled Δ: the step size is multiplied by the known "
+            f"factor. {stale_note('clock', [line for _, seeds in groups for line in seeds])}",
             dict.fromkeys(names, "highest"),
             ("direction", "pooling", "steps"),
+            chance=at_chance(header, rows, names, task),
         )
     return tables
 
 
 def _rates(scores: Iterable[Mapping[str, float]]) -> list[str]:
-    """All names, with what a model was told of next to what it was not."""
+    """All rates, each followed by the one with rescaled Δ."""
     names = list(dict.fromkeys(name for one in scores for name in one))
-    bare = list(dict.fromkeys(name.removesuffix(_TOLD) for name in names))
-    return sorted(names, key=lambda name: (bare.index(name.removesuffix(_TOLD)), name))
+    bare = list(dict.fromkeys(name.removesuffix(_RESCALED) for name in names))
+    return sorted(names, key=lambda name: (bare.index(name.removesuffix(_RESCALED)), name))
 
 
-def measured(lines: Sequence[Line]) -> Table:
-    """All models on the mini tasks, beside the most frequent class and a bag of tokens."""
+def models(lines: Sequence[Line]) -> Table:
+    """All models on the mini tasks, and the trivial baselines."""
     rows = [
         (
             task,
@@ -226,23 +283,24 @@ def measured(lines: Sequence[Line]) -> Table:
         )
         for (task, model, steps), seeds in grouped(lines, "task", "model", "steps").items()
     ]
-    yardsticks = ("most frequent class", "bag of tokens")
+    trivial = ("most frequent class", "bag of tokens")
     header = (
-        "task", "model", "steps", "parameters", "seeds", *_TRAINED, *yardsticks, "seconds",
+        "task", "model", "steps", "parameters", "seeds", *_TRAINED, *trivial, "seconds",
     )  # fmt: skip
     return Table(
-        "All models on the mini tasks: same data, steps and number of parameters",
+        "All models on the mini tasks: same data and steps, matched parameter count",
         header,
         rows,
-        command("table"),
-        _TENTHS,
+        command("models"),
+        f"{_TENTHS} {stale_note('models', lines)}",
         _TRAINED,
         ("task", "steps"),
+        chance=at_chance(header, rows, ("test accuracy",)),
     )
 
 
 def long_memory(lines: Sequence[Line]) -> Table:
-    """Forecasts of series with long memory, beside the best linear predictor where it is known."""
+    """Forecasts of series with long memory, and the best linear predictor where it is known."""
     rows = []
     for (series, model), seeds in grouped(lines, "series", "model").items():
         cells = []
@@ -252,16 +310,19 @@ def long_memory(lines: Sequence[Line]) -> Table:
             cells += [over(seeds, error), spread(ratio) if ratio else None]
         rows.append((series, model, _count(seeds), len(seeds), *cells, learned(seeds)))
     errors: Mapping[str, Goal] = {"error, 1 step": "lowest", "error, 24 steps": "lowest"}
+    header = (
+        "series", "model", "parameters", "seeds", "error, 1 step", "1 step ÷ best",
+        "error, 24 steps", "24 steps ÷ best", "learned α",
+    )  # fmt: skip
     return Table(
-        "Forecasts of series with long memory: mean squared error",
-        (
-            "series", "model", "parameters", "seeds", "error, 1 step", "1 step ÷ best",
-            "error, 24 steps", "24 steps ÷ best", "learned α",
-        ),
+        "Forecasts of series with long memory: mean squared error after 300 steps",
+        header,
         rows,
         command("long_memory"),
-        "÷ best: relative to the error of the best linear predictor, which knows the law of the "
-        "series; real series have none.",
+        "÷ best: relative to the error of the best linear predictor, which uses the known "
+        "autocovariance of the series; there is none for household power. "
+        f"{stale_note('long_memory', lines)}",
         errors,
         ("series",),
-    )  # fmt: skip
+        chance=errors_at_chance(header, rows, tuple(errors)),
+    )

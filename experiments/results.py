@@ -1,30 +1,35 @@
-"""What the experiments have written: results/*.jsonl.
+"""The results of the experiments: results/NAME.jsonl, one measured case per line.
 
-The files may come from anyone: every field that is used is checked, other fields are left out.
+Each line has the fields of its experiment, `provenance` (commit, date, versions, machine, command)
+and `code`, the hash of the code that decided it. A line with another hash than the present code is
+stale: it is shown with a note, and `python -m experiments.NAME` measures it again. Every field that
+is used is checked; other fields are left out.
 """
 
 import json
 import math
 import pathlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .._errors import UserError
+from fractal._errors import UserError
+
+from . import code
 
 Line = dict[str, Any]
-Kind = Callable[[Any], Any]
+Check = Callable[[Any], Any]
 
 
 def text(value: Any) -> str:
-    """A name."""
+    """Check for a string."""
     if not isinstance(value, str):
         raise ValueError("must be a text")
     return value
 
 
 def number(value: Any) -> int | float:
-    """A number; null, as JSON has no NaN, stands for one that is not finite or not known."""
+    """Check for a number; null, as JSON has no NaN, is one that is not finite or not known."""
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -35,34 +40,48 @@ def number(value: Any) -> int | float:
 
 
 def numbers(value: Any) -> list[int | float]:
-    """A list of numbers."""
+    """Check for a list of numbers."""
     if not isinstance(value, list):
         raise ValueError("must be a list of numbers")
     return [number(one) for one in value]
 
 
 def perhaps_numbers(value: Any) -> list[int | float] | None:
-    """A list of numbers, or null."""
+    """Check for a list of numbers or null."""
     return None if value is None else numbers(value)
 
 
 def points(value: Any) -> list[list[int | float]]:
-    """A curve: pairs of numbers."""
+    """Check for a curve: pairs of numbers."""
     if not isinstance(value, list) or any(len(numbers(pair)) != 2 for pair in value):
         raise ValueError("must be a list of pairs of numbers")
     return [numbers(pair) for pair in value]
 
 
 def scores(value: Any) -> dict[str, int | float]:
-    """Numbers by name."""
+    """Check for numbers by name."""
     if not isinstance(value, dict):
         raise ValueError("must be an object of numbers")
     return {text(name): number(one) for name, one in value.items()}
 
 
+def perhaps_text(value: Any) -> str | None:
+    """Check for a string or null."""
+    return None if value is None else text(value)
+
+
+def origin(value: Any) -> dict[str, Any]:
+    """Check for a provenance: an object, possibly with unknown parts."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError("must be an object")
+    return value
+
+
 _TRAINED = {"steps": number, "early_loss": number, "late_loss": number, "test_accuracy": number}
-# The fields that the report reads of each experiment.
-EXPERIMENTS: dict[str, Mapping[str, Kind]] = {
+# The fields that tables read of each experiment.
+EXPERIMENTS: dict[str, Mapping[str, Check]] = {
     "recall": {
         "signal": text,
         "memory": text,
@@ -100,7 +119,7 @@ EXPERIMENTS: dict[str, Mapping[str, Kind]] = {
         "steps": number,
         "accuracy": scores,
     },
-    "table": {
+    "models": {
         "task": text,
         "model": text,
         "seed": number,
@@ -126,12 +145,36 @@ EXPERIMENTS: dict[str, Mapping[str, Kind]] = {
 }
 
 
+_ORIGIN: Mapping[str, Check] = {"code": perhaps_text, "provenance": origin}
+
+
+def is_stale(name: str, line: Mapping[str, Any]) -> bool:
+    """Whether a line was measured with other code than the present."""
+    return line.get("code") != code.current(name)
+
+
+def stale_note(name: str, lines: Sequence[Line]) -> str:
+    """A footnote on how many lines are stale, and of which commits and dates; empty if none."""
+    stale = [line for line in lines if is_stale(name, line)]
+    if not stale:
+        return ""
+    made = [line.get("provenance") or {} for line in stale]
+    made = sorted(made, key=lambda one: str(one.get("date") or ""))
+    commits = list(dict.fromkeys((one.get("commit") or "unknown commit") for one in made))
+    days = sorted({str(one["date"])[:10] for one in made if one.get("date")})
+    when = f", {days[0]}" if len(days) == 1 else f", {days[0]} to {days[-1]}" if days else ""
+    last = str(commits[-1])
+    last = last if last.startswith("unknown") else last[:8]
+    named = last if len(commits) == 1 else f"{len(commits)} commits up to {last}"
+    return f"{len(stale)} of {len(lines)} lines were measured with earlier code ({named}{when})."
+
+
 def read_experiment(folder: pathlib.Path, name: str) -> list[Line] | None:
     """The lines of an experiment; None where there are none yet."""
     path = folder / f"{name}.jsonl"
     if not path.is_file():
         return None
-    found = []
+    found: list[Line] = []
     for place, raw in enumerate(path.read_bytes().split(b"\n"), 1):
         if raw.strip():
             try:
@@ -145,17 +188,17 @@ def _checked(raw: bytes, name: str) -> Line:
     try:
         line = json.loads(raw)
     except ValueError:
-        raise ValueError("is not JSON; mend or remove the line") from None
+        raise ValueError("is not JSON; correct or remove the line") from None
     if not isinstance(line, dict):
         raise ValueError("is not a JSON object")
     found = {}
-    for field, kind in EXPERIMENTS[name].items():
-        if field not in line and kind is not perhaps_numbers:
+    for field, kind in {**EXPERIMENTS[name], **_ORIGIN}.items():
+        if field not in line and kind not in (perhaps_numbers, perhaps_text, origin):
             raise ValueError(f"has no {field!r}")
         try:
             found[field] = kind(line.get(field))
         except ValueError as error:
             raise ValueError(f"{field!r} {error}") from None
     if name == "recall" and not 1 <= len(found["error"]) == len(found["ages"]) - 1:
-        raise ValueError("'error' must have an entry for each two neighbors of 'ages'")
+        raise ValueError("'error' must have one entry less than 'ages'")
     return found

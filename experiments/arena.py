@@ -1,12 +1,14 @@
-"""The Long Range Arena: what was published, by whom, and what was measured here at what scale."""
+"""The Long Range Arena: published scores, and the scores and scale of the runs made here."""
 
 import math
 from collections.abc import Sequence
 
-from .experiments import command, grouped, over
-from .paper_tables import PRINTED_LRA, S5_OWN
-from .results import Line
-from .table import Cell, Spread, Table
+from fractal.report.paper_tables import PRINTED_LRA, S5_OWN
+from fractal.report.table import Cell, Spread, Table
+from fractal.train import preset
+
+from .results import Line, stale_note
+from .summaries import command, grouped, over
 
 TASKS = {
     "listops": "ListOps",
@@ -16,7 +18,7 @@ TASKS = {
     "pathfinder": "Pathfinder",
     "pathx": "Path-X",
 }
-# Length of a sequence: of the published task, and of ours, called mini.
+# Sequence length of the published task and of the mini task.
 LENGTHS = {
     "listops": ("2,048", "96"),
     "text": ("4,096", "512"),
@@ -26,7 +28,7 @@ LENGTHS = {
     "pathx": ("16,384", "4,096"),
 }
 _PAPER, _HERE = "FRACTAL paper", "measured here"
-# By model: whose numbers, six scores in % and their average; None where a model failed.
+# By model: source, six scores in % and their average; None where a model failed.
 PUBLISHED: dict[str, list[tuple[str, tuple[float | None, ...]]]] = {
     "fractal": [(_PAPER, PRINTED_LRA["FRACTAL"])],
     "s5": [
@@ -50,7 +52,7 @@ _NAMES = {
 
 
 def table(lines: Sequence[Line] | None) -> Table:
-    """Published scores in %, and below each model's what was measured here on the mini tasks."""
+    """Published scores in %, followed by scores measured here on the mini tasks."""
     here = _scores(lines or [])
     rows: list[tuple[Cell, ...]] = []
     for model in dict.fromkeys((*PUBLISHED, *(model for model, _ in here))):
@@ -63,20 +65,20 @@ def table(lines: Sequence[Line] | None) -> Table:
         if any(own):
             rows.append((name, _HERE, *own, None))
     return Table(
-        "Test accuracy in %: published, and measured here by",
-        ("model", "whose numbers", *TASKS.values(), "average"),
+        "Test accuracy in %: published, and measured here",
+        ("model", "source", *TASKS.values(), "average"),
         rows,
-        command("table"),
-        "The rows measured here are of much smaller tasks, models and budgets, as the next table "
-        "says: they compare models with each other, not with the published rows. No published "
-        "score was reproduced at its full scale. FRACTAL paper: its Table 2, which repeats the "
-        "authors' rows of S4, S4D, Transformer and Performer.",
+        command("models"),
+        "Rows measured here are of much smaller tasks, models and budgets (next table): compare "
+        "them with each other, not with published rows. No published score was reproduced at "
+        "full scale. FRACTAL paper: its Table 2, which repeats the authors' rows of S4, S4D, "
+        f"Transformer and Performer. {stale_note('models', lines or [])}".strip(),
         ours=frozenset(index for index, row in enumerate(rows) if row[1] == _HERE),
     )
 
 
 def _scores(lines: Sequence[Line]) -> dict[tuple[str, str], Spread]:
-    """In %, of the longest runs, by model and task."""
+    """Test accuracy in % by model and task, of the longest runs."""
     found: dict[tuple[str, str], Spread] = {}
     for (model, task, _), seeds in _by_steps(lines):
         mean, deviation, seeds_run = over(seeds, "test_accuracy")
@@ -91,9 +93,7 @@ def _by_steps(lines: Sequence[Line]) -> list[tuple[tuple, list[Line]]]:
 
 
 def scale(lines: Sequence[Line] | None) -> Table:
-    """How much smaller the measured tasks are than the published ones."""
-    from ..train import preset  # loads JAX
-
+    """The scale of the published recipe and of the runs made here."""
     runs: dict[str, list[Line]] = {}
     for (_, task, steps), seeds in _by_steps(lines or []):
         kept = [line for line in runs.get(task, []) if line["steps"] == steps]
@@ -114,18 +114,18 @@ def scale(lines: Sequence[Line] | None) -> Table:
         batches = paper.steps * paper.data.batch
         rows.append((name, published, paper.steps, batches, mini, *measured))
     return Table(
-        "The scale: S5's published recipe, and what was run here by",
+        "Scale: S5's published recipe, and the runs made here",
         (
             "task", "published: length", "steps", "examples seen", "here: length", "steps here",
-            "examples seen here", "parameters here", "seconds a run, one core", "seeds",
+            "examples seen here", "parameters here", "seconds per run, one core", "seeds",
         ),
         rows,
-        command("table"),
+        command("models"),
     )  # fmt: skip
 
 
 def extent(lines: Sequence[Line], name: str) -> str | None:
-    """Least and greatest value of a field, as text."""
+    """Smallest and largest value of a field, as text."""
     values = [line[name] for line in lines if not math.isnan(line[name])]
     if not values:
         return None

@@ -4,11 +4,10 @@ import statistics
 
 import pytest
 
+from experiments import arena, summaries
+from experiments.results import EXPERIMENTS, read_experiment
 from fractal._errors import UserError
-from fractal.report import arena, experiments
-from fractal.report.results import EXPERIMENTS, read_experiment
-from fractal.report.speed import BENCHMARKS, read_benchmark
-from fractal.report.table import Spread, Table, Timing, leaders, markdown, shown, spread
+from fractal.report.table import shown
 from result_lines import AGES, all_lines, recall, trained, write
 
 LINES = all_lines()
@@ -18,64 +17,8 @@ def rows(table):
     return [dict(zip(table.header, row, strict=True)) for row in table.rows]
 
 
-def test_mean_and_sample_deviation():
-    # (1 + 2 + 6)/3 = 3; ((−2)² + (−1)² + 3²)/(3 − 1) = 7
-    assert spread([1, 2, 6]) == pytest.approx((3.0, math.sqrt(7), 3))
-    assert spread([0.25]) == (0.25, None, 1)
-
-
-@pytest.mark.parametrize(
-    ("cell", "text"),
-    [
-        (Spread(0.5277, 0.0123, 3), "0.528 ± 0.012"),
-        (Spread(12.345, 0.5, 2), "12.3 ± 0.5"),
-        (Spread(0.5, None, 1), "0.500"),
-        (Spread(1.0, 0.0, 2), "1.000 ± 0.000"),
-        (Spread(2.5e-5, 1e-6, 2), "2.50e-05 ± 1.00e-06"),
-        (Spread(math.nan, math.nan, 2), "not finite"),
-        (Spread(0.0, 0.0, 2), "0.000 ± 0.000"),
-        (Timing(14.44, 12.74, 16.85), "14.4 (12.7 … 16.9)"),
-        (44_000, "44,000"),
-        (712.3, "712"),
-        (1516.6, "1,517"),
-        ("a name", "a name"),
-        (None, "–"),
-    ],
-)
-def test_numbers_are_shown_to_three_digits(cell, text):
-    assert shown(cell) == text
-
-
-def test_markdown_has_a_line_for_each_row_and_the_best_in_bold():
-    table = Table(
-        "two", ("task", "x"), [("a|b", Spread(2.0, 0.5, 3)), ("a|b", 1), ("c", 9.0)], "make",
-        best={"x": "highest"}, within=("task",),
-    )  # fmt: skip
-    assert markdown(table) == (
-        "| task | x |\n| --- | --- |\n| a\\|b | **2.000 ± 0.500** |\n| a\\|b | 1 |\n| c | 9.000 |\n"
-    )
-
-
-def test_the_best_may_be_the_lowest_and_a_failed_run_is_never_best():
-    cells = [Spread(math.nan, math.nan, 2), Spread(0.2, 0.01, 2), Spread(0.1, 0.01, 2), None]
-    table = Table("x", ("x",), [(cell,) for cell in cells], "make", best={"x": "lowest"})
-    assert leaders(table) == {(2, 0)}
-
-
-def test_a_single_seed_is_not_called_the_best():
-    cells = [Spread(0.2, 0.01, 3), Spread(0.3, None, 1)]
-    table = Table("x", ("x",), [(cell,) for cell in cells], "make", best={"x": "highest"})
-    assert leaders(table) == set()
-
-
-def test_what_lies_within_a_deviation_of_the_best_is_marked_with_it():
-    cells = [Spread(0.90, 0.02, 3), Spread(0.885, 0.3, 3), Spread(0.87, 0.3, 3)]
-    table = Table("x", ("x",), [(cell,) for cell in cells], "make", best={"x": "highest"})
-    assert leaders(table) == {(0, 0), (1, 0)}
-
-
 def test_recall_by_age_for_each_memory():
-    (table,) = experiments.recall(LINES["recall"])
+    (table,) = summaries.recall(LINES["recall"])
     ours, legs = rows(table)
     assert (ours["memory"], legs["memory"], ours["seeds"]) == ("fractional 0.5", "legs", 2)
     # Seeds 0 and 1 have 0.3 and 1.3 in the last bin.
@@ -86,14 +29,14 @@ def test_recall_by_age_for_each_memory():
 def test_recall_of_many_ages_shows_the_youngest_and_the_oldest():
     edges = [10.0 ** (k / 4 - 5) for k in range(21)]
     line = recall("x", "legs", 0, [float(k) for k in range(20)]) | {"ages": edges}
-    (table,) = experiments.recall([line])
+    (table,) = summaries.recall([line])
     means = [cell.mean for cell in table.rows[0][2:]]
     assert len(means) == 6
     assert (means[0], means[-1]) == (0.0, 19.0)
 
 
 def test_each_initialization_is_shown_with_its_best_range_and_all_seeds_of_it():
-    table = experiments.initialization(LINES["initialization"])
+    table = summaries.initialization(LINES["initialization"])
     normal, s5 = rows(table)
     assert (normal["initialization"], s5["initialization"]) == ("normal", "s5")
     # normal: 0.50 and 0.60 at 0.001; its other range had 0.20. s5: 0.45 and 0.35 at 0.01.
@@ -109,7 +52,7 @@ def test_the_range_is_chosen_by_validation_and_not_by_test_accuracy():
         trained(0, 0.9, task="t", init="normal", dt_min=0.1, dt_max=1) | {"validation_accuracy": 0},
         trained(0, 0.1, task="t", init="normal", dt_min=0.2, dt_max=1) | {"validation_accuracy": 1},
     ]
-    (row,) = rows(experiments.initialization(lines))
+    (row,) = rows(summaries.initialization(lines))
     assert row["test accuracy"].mean == 0.1
 
 
@@ -120,7 +63,7 @@ def test_of_equally_good_ranges_the_one_with_the_longest_steps_is_chosen(order):
         trained(0, 0.9, task="t", init="normal", dt_min=0.01, dt_max=0.05),
     ]
     same = [line | {"validation_accuracy": 0.5} for line in lines[::order]]
-    (row,) = rows(experiments.initialization(same))
+    (row,) = rows(summaries.initialization(same))
     assert row["test accuracy"].mean == 0.1
 
 
@@ -129,12 +72,12 @@ def test_a_repeated_run_counts_once_with_its_last_line():
         trained(seed, accuracy, task="t", bank="bank", clock="uniform", alphas=None)
         for seed, accuracy in ((0, 0.1), (1, 0.3), (0, 0.5))
     )
-    (row,) = rows(experiments.filter_bank([first, second, again]))
+    (row,) = rows(summaries.filter_bank([first, second, again]))
     assert row["test accuracy"] == pytest.approx((0.4, math.sqrt(0.02), 2))
 
 
 def test_learned_alphas_are_shown_by_their_ends():
-    found = {(r["α"], r["clock"]): r for r in rows(experiments.filter_bank(LINES["filter_bank"]))}
+    found = {(r["α"], r["clock"]): r for r in rows(summaries.filter_bank(LINES["filter_bank"]))}
     assert list(found)[:2] == [("bank", "uniform"), ("learned", "uniform")]
     assert found["learned", "uniform"]["learned α"] == "0.12 … 0.87"
     assert found["bank", "uniform"]["learned α"] is None
@@ -142,25 +85,25 @@ def test_learned_alphas_are_shown_by_their_ends():
 
 
 def test_the_clock_has_a_column_for_every_rate_and_a_gap_where_it_was_not_measured():
-    (table,) = experiments.clock(LINES["clock"]).values()
-    assert table.header[-3:] == ("as trained", "repeated 2", "repeated 2, told")
-    told = {"a": 1.0, "b, told": 0.5, "b": 0.25, "a, told": 0.75}
-    (mixed,) = experiments.clock([LINES["clock"][0] | {"accuracy": told}]).values()
-    assert mixed.header[-4:] == ("a", "a, told", "b", "b, told")
+    (table,) = summaries.clock(LINES["clock"]).values()
+    assert table.header[-3:] == ("as trained", "2× upsampled", "2× upsampled, rescaled Δ")
+    scores = {"a": 1.0, "b, rescaled Δ": 0.5, "b": 0.25, "a, rescaled Δ": 0.75}
+    (mixed,) = summaries.clock([LINES["clock"][0] | {"accuracy": scores}]).values()
+    assert mixed.header[-4:] == ("a", "a, rescaled Δ", "b", "b, rescaled Δ")
     ours, s5 = rows(table)
-    assert ours["repeated 2, told"] is None
-    assert s5["repeated 2, told"] == pytest.approx((0.65, math.sqrt(0.005), 2))
+    assert ours["2× upsampled, rescaled Δ"] is None
+    assert s5["2× upsampled, rescaled Δ"] == pytest.approx((0.65, math.sqrt(0.005), 2))
     assert ours["as trained"] == pytest.approx((0.85, math.sqrt(0.005), 2))
 
 
 def test_every_number_of_the_table_is_that_of_the_lines():
-    found = rows(experiments.measured(LINES["table"]))
+    found = rows(summaries.models(LINES["models"]))
     assert [(row["task"], row["model"]) for row in found] == [
         (task, model) for task in ("listops", "image") for model in ("fractal", "s5", "transformer")
     ]
     for row in found:
         seeds = [
-            x for x in LINES["table"] if (x["task"], x["model"]) == (row["task"], row["model"])
+            x for x in LINES["models"] if (x["task"], x["model"]) == (row["task"], row["model"])
         ]
         for column, field in (
             ("test accuracy", "test_accuracy"),
@@ -177,7 +120,7 @@ def test_every_number_of_the_table_is_that_of_the_lines():
 
 def test_long_memory_is_relative_to_the_best_predictor_where_there_is_one(tmp_path):
     write(tmp_path, {"long_memory": LINES["long_memory"]})
-    table = experiments.long_memory(read_experiment(tmp_path, "long_memory") or [])
+    table = summaries.long_memory(read_experiment(tmp_path, "long_memory") or [])
     found = {(row["series"], row["model"]): row for row in rows(table)}
     known, real = found["arfima 0.4", "fractal"], found["power", "fractal"]
     # 0.5/0.4 and 0.6/0.4
@@ -187,8 +130,8 @@ def test_long_memory_is_relative_to_the_best_predictor_where_there_is_one(tmp_pa
 
 
 def test_the_arena_sets_measured_scores_below_the_published_ones():
-    table = arena.table(LINES["table"])
-    found = {(r["model"], r["whose numbers"]): r for r in rows(table)}
+    table = arena.table(LINES["models"])
+    found = {(r["model"], r["source"]): r for r in rows(table)}
     assert found["FRACTAL", "FRACTAL paper"]["ListOps"] == "61.85"
     assert found["FRACTAL", "FRACTAL paper"]["average"] == "87.11"
     assert found["Transformer", "the Arena's authors"]["Path-X"] == "failed"
@@ -199,14 +142,14 @@ def test_the_arena_sets_measured_scores_below_the_published_ones():
 
 
 def test_the_scale_of_both_is_said():
-    first, *_, last = rows(arena.scale(LINES["table"]))
+    first, *_, last = rows(arena.scale(LINES["models"]))
     assert (first["published: length"], first["here: length"]) == ("2,048", "96")
     assert (first["steps"], first["steps here"], first["examples seen here"]) == (
         76_800,
         600,
         30_000,
     )
-    assert (first["parameters here"], first["seconds a run, one core"]) == ("44,000", "60 … 62")
+    assert (first["parameters here"], first["seconds per run, one core"]) == ("44,000", "60 … 62")
     assert last["steps here"] is None
 
 
@@ -235,8 +178,8 @@ def test_lines_are_read_as_they_were_written(tmp_path):
 
 
 def test_null_is_a_number_that_is_not_known(tmp_path):
-    write(tmp_path, {"table": [LINES["table"][0] | {"late_loss": None, "bag": None}]})
-    (row,) = rows(experiments.measured(read_experiment(tmp_path, "table") or []))
+    write(tmp_path, {"models": [LINES["models"][0] | {"late_loss": None, "bag": None}]})
+    (row,) = rows(summaries.models(read_experiment(tmp_path, "models") or []))
     assert shown(row["late loss"]) == "not finite"
     assert row["bag of tokens"] is None
 
@@ -247,8 +190,8 @@ def test_null_is_a_number_that_is_not_known(tmp_path):
         ("{", "is not JSON"),
         ("[1]", "is not a JSON object"),
         ("{}", "has no 'signal'"),
-        (recall("x", "y", 0, [1.0, 2.0]), "'error' must have an entry for each two neighbors"),
-        (recall("x", "y", 0, []) | {"ages": [1.0]}, "'error' must have an entry"),
+        (recall("x", "y", 0, [1.0, 2.0]), "'error' must have one entry less"),
+        (recall("x", "y", 0, []) | {"ages": [1.0]}, "'error' must have one entry less"),
         (recall("x", "y", 0, [1.0] * 3) | {"signal": 5}, "'signal' must be a text"),
         (recall("x", "y", 0, [1.0] * 3) | {"seed": "0"}, "'seed' must be a number"),
         (recall("x", "y", 0, [1.0] * 3) | {"seed": True}, "'seed' must be a number"),
@@ -269,43 +212,5 @@ def test_a_damaged_line_is_named(tmp_path, line, complaint):
 def test_numbers_beyond_float_do_no_harm(tmp_path):
     huge = recall("x", "y", 0, [1.0, 2.0, 10**400]) | {"ages": AGES}
     write(tmp_path, {"recall": [huge]})
-    (table,) = experiments.recall(read_experiment(tmp_path, "recall") or [])
+    (table,) = summaries.recall(read_experiment(tmp_path, "recall") or [])
     assert shown(table.rows[0][-1]) == "not finite"
-
-
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_benchmarks_as_they_are_published(name):
-    import pathlib
-
-    folder = pathlib.Path(__file__).parents[2] / "benchmarks"
-    found = read_benchmark(folder, name)
-    assert found is not None
-    assert "cores" in found.setting
-    raw = json.loads((folder / f"{name}.json").read_text())
-    if name == "layer":
-        row = next(
-            r for r in rows(found.tables[0]) if (r["pass"], r["layer"]) == ("forward", "ours")
-        )
-        assert row["times the limit"] == pytest.approx(raw["times_the_limit"]["forward"])
-        assert row["times ours"] == 1.0
-    elif name == "memory":
-        (row,) = (r for r in rows(found.tables[0]) if r["memory"] == "dense, prepared")
-        expected = raw["times_faster_than_dense_prepared"]
-        assert row["times ours, in blocks"] == pytest.approx(expected)
-    elif name == "scan":
-        fastest = {
-            f"{r['pass and size']}, L = {r['length']}": r["fastest"] for r in rows(found.tables[0])
-        }
-        assert fastest == raw["fastest"]
-    else:
-        ahead = {r["task"]: r["batches ready for each that is used"] for r in rows(found.tables[0])}
-        assert ahead == pytest.approx(raw["batches_ready_for_each_that_is_used"])
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"milliseconds": 3}', '{"machine": {}}', "NaN"])
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_a_damaged_benchmark_is_named(tmp_path, name, text):
-    (tmp_path / f"{name}.json").write_text(text)
-    with pytest.raises(UserError, match=rf"{name}\.json is not what `fractal bench {name} --json`"):
-        read_benchmark(tmp_path, name)
-    assert read_benchmark(tmp_path / "absent", name) is None

@@ -1,0 +1,86 @@
+"""A hash of the code that decides a result, so that results of earlier code are known as stale.
+
+The hash is over the syntax trees of the files, without comments, docstrings and error messages:
+rewording does not change it, a changed default does. It is the same on all Python versions.
+"""
+
+import ast
+import functools
+import hashlib
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+ROOT = pathlib.Path(__file__).parent.parent
+_PACKAGE = "src/fractal"
+_MODELS = ("theory", "_engine", "nn", "baselines")
+_TRAINING = (*_MODELS, "tasks", "train")
+# What decides the lines of each experiment: parts of the package, and its own files.
+PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "recall": (("theory", "_memory.py", "_power_sums.py", "report/recall.py"), ("signals",)),
+    "initialization": (_TRAINING, ("runs",)),
+    "filter_bank": (_TRAINING, ("runs",)),
+    "clock": (_TRAINING, ("runs",)),
+    "models": (_TRAINING, ("runs",)),
+    "long_memory": (_MODELS, ("signals",)),
+}
+
+
+def code_hash(name: str, root: pathlib.Path = ROOT) -> str:
+    """The hash of all code that decides the lines of results/NAME.jsonl."""
+    parts, own = PARTS[name]
+    files = [file for part in parts for file in _files(root / _PACKAGE / part)]
+    files += [root / "experiments" / f"{one}.py" for one in (name, *own)]
+    return hash_of(files, root)
+
+
+@functools.cache
+def current(name: str) -> str:
+    """The hash of the present code."""
+    return code_hash(name)
+
+
+@functools.cache
+def training() -> str:
+    """The hash of the present code that decides a trained model, besides its settings."""
+    return hash_of((f for part in _TRAINING for f in _files(ROOT / _PACKAGE / part)), ROOT)
+
+
+def hash_of(files: Iterable[pathlib.Path], root: pathlib.Path) -> str:
+    """The hash of some files, by their place below `root`."""
+    digest = hashlib.sha256()
+    for file in sorted(file for file in files if file.is_file()):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        digest.update(f"{file.relative_to(root).as_posix()} {_canonical(tree)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _files(part: pathlib.Path) -> Iterator[pathlib.Path]:
+    return iter([part]) if part.suffix == ".py" else part.rglob("*.py")
+
+
+def _canonical(node: Any) -> str:
+    """A syntax tree as text, without what does not decide a number."""
+    if isinstance(node, list):
+        return f"[{','.join(map(_canonical, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    if isinstance(node, ast.Raise):
+        return "Raise"
+    fields = []
+    for name, value in ast.iter_fields(node):
+        if name == "body" and isinstance(value, list):
+            value = [one for one in value if not _is_text(one)]
+        # Later versions of Python have more fields, which are empty for older code.
+        if value is not None and value != []:
+            fields.append(f"{name}={_canonical(value)}")
+    return f"{type(node).__name__}({','.join(fields)})"
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Whether a statement is only a string, as docstrings are."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

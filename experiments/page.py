@@ -1,0 +1,143 @@
+"""The page of `fractal report` with the results of all experiments.
+
+`python -m experiments.page` writes report/index.html from results/ and benchmarks/.
+"""
+
+import pathlib
+from collections.abc import Callable, Sequence
+
+from fractal._errors import UserError
+from fractal._files import write_whole
+from fractal.report.evidence import evidence_page
+from fractal.report.page import Charts, Folded, PageBlock, Section, Text, missing
+
+from . import arena, code, page_charts, summaries
+from .results import Line, read_experiment
+
+_BARS = "Marks: means over the seeds; bars: one sample standard deviation."
+
+
+def sections(folder: pathlib.Path) -> list[Section]:
+    """One section per experiment, and one on the Long Range Arena."""
+    found = []
+    for name, (title, make) in _EXPERIMENTS.items():
+        lines = read_experiment(folder, name)
+        absent = missing(f"results/{name}.jsonl", summaries.command(name))
+        found.append(Section(name.replace("_", "-"), title, make(lines) if lines else [absent]))
+    lines = read_experiment(folder, "models")
+    tables = [arena.table(lines), arena.scale(lines)]
+    return [*found, Section("arena", "Long Range Arena", tables)]
+
+
+def _recall(lines: Sequence[Line]) -> list[PageBlock]:
+    return [
+        Text(
+            "Recall error by relative age from the same number of coefficients; 1 is the error of "
+            "the mean of the signal. The published pair is read as LegS, to which a change of "
+            "basis leads, and as printed, under the power-law measure."
+        ),
+        Charts(page_charts.recalls(lines)),
+        Text("Bars: one sample standard deviation over the seeds.", "note"),
+        Folded("All numbers", summaries.recall(lines)),
+    ]
+
+
+def _initialization(lines: Sequence[Line]) -> list[PageBlock]:
+    table = summaries.initialization(lines)
+    groups: dict[str, dict[str, Sequence[Line]]] = {}
+    for first, seeds, _ in summaries.chosen_ranges(lines):
+        title = page_charts.title_of(first["task"], first["steps"])
+        groups.setdefault(title, {})[first["init"]] = seeds
+    return [
+        Text(
+            "Normal is the default. Published has the paper's eigenvalues 1 … N, published "
+            "spectrum adds imaginary parts to them, random B is the default without the gains of "
+            "its operator."
+        ),
+        Charts(page_charts.accuracies(table, "initialization")),
+        Charts([page_charts.losses(*one) for one in groups.items()]),
+        Text(f"{_BARS} Bands: range of the training loss.", "note"),
+        table,
+    ]
+
+
+def _filter_bank(lines: Sequence[Line]) -> list[PageBlock]:
+    table = summaries.filter_bank(lines)
+    return [
+        Text("A single α for all blocks, a bank of several, learned α, or a single large block."),
+        Charts(page_charts.accuracies(table, "α", "clock")),
+        Text(_BARS, "note"),
+        table,
+    ]
+
+
+def _clock(lines: Sequence[Line]) -> list[PageBlock]:
+    tables = summaries.clock(lines)
+    charts = [chart for task, one in tables.items() for chart in page_charts.rates(one, task)]
+    return [
+        Text(
+            "Models trained at one sampling rate and tested at others, with and without rescaling "
+            "Δ. The scale-invariant clock does not depend on the rate."
+        ),
+        Charts(charts),
+        Text(_BARS, "note"),
+        *tables.values(),
+    ]
+
+
+def _models(lines: Sequence[Line]) -> list[PageBlock]:
+    table = summaries.models(lines)
+    groups: dict[str, dict[str, Sequence[Line]]] = {}
+    for (task, model, steps), seeds in summaries.grouped(lines, "task", "model", "steps").items():
+        groups.setdefault(page_charts.title_of(task, steps), {})[model] = seeds
+    return [
+        Text(
+            "All models on small tasks with the same data and steps and matched parameter count, "
+            "and the trivial baselines."
+        ),
+        Charts(page_charts.accuracies(table, "model")),
+        Charts([page_charts.losses(*one) for one in groups.items()]),
+        Text(f"{_BARS} Bands: range of the training loss.", "note"),
+        table,
+    ]
+
+
+def _long_memory(lines: Sequence[Line]) -> list[PageBlock]:
+    table = summaries.long_memory(lines)
+    return [
+        Text(
+            "Series whose correlations decay as a power of time. At 1 a model is as good as the "
+            "best linear predictor."
+        ),
+        Charts(page_charts.forecasts(table)),
+        Text(_BARS, "note"),
+        table,
+    ]
+
+
+_EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]] = {
+    "recall": ("Recall by age", _recall),
+    "initialization": ("Initialization", _initialization),
+    "filter_bank": ("Filter bank", _filter_bank),
+    "clock": ("Sampling rate", _clock),
+    "models": ("All models", _models),
+    "long_memory": ("Long memory", _long_memory),
+}
+
+
+def main() -> None:
+    """Write the page and print its path."""
+    html = evidence_page(code.ROOT / "benchmarks", sections(code.ROOT / "results"))
+    path = code.ROOT / "report" / "index.html"
+    try:
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, html.encode())
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+    print(path.relative_to(code.ROOT))
+
+
+if __name__ == "__main__":
+    from . import runs  # loads JAX and the training
+
+    runs.main(main)

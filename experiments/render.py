@@ -1,0 +1,275 @@
+"""The tables of README.md, docs/results.md and docs/lra.md, from results/ and benchmarks/.
+
+`python -m experiments.render` writes each between `<!-- NAME -->` and `<!-- /NAME -->`; a test
+compares the pages with its output.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+
+from fractal.report.table import Cell, Goal, Table, markdown, spread
+
+from . import arena, code, summaries
+from .results import Line, read_experiment, stale_note
+
+PAGES = ("README.md", "docs/results.md", "docs/lra.md")
+_BOTH = ("forward", "forward + backward")
+_MEMORY, _LAYER = "`fractal bench memory`", "`fractal bench layer`"
+
+
+def lines(name: str) -> list[Line]:
+    """The results of an experiment; an empty list where there are none."""
+    return read_experiment(code.ROOT / "results", name) or []
+
+
+def benchmarks() -> Table:
+    """The measured speed, in six rows."""
+    memory, layer = (
+        json.loads((code.ROOT / "benchmarks" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("memory", "layer")
+    )
+    single = memory["microseconds_per_sample"]["single samples"]["median"]
+    dense = [memory[f"times_faster_than_dense_{way}"] for way in ("precomputed", "solved")]
+
+    def both(name: str) -> str:
+        return " / ".join(f"{layer[name][way]:.1f}×" for way in _BOTH)
+
+    rows: list[tuple[Cell, ...]] = [
+        (
+            "`OnlineMemory`, blocks of 10,000 samples, N = 64",
+            f"{memory['samples_per_second'] / 1e6:.0f} million samples/s",
+            _MEMORY,
+        ),
+        (
+            "… compared with HiPPO's dense update, precomputed / solved in each step",
+            f"{dense[0]:.0f}× / {dense[1]:.0f}× faster",
+            _MEMORY,
+        ),
+        ("`OnlineMemory`, single samples", f"{single:.0f} µs per sample", _MEMORY),
+        (
+            "`FractalSSM` compared with its two matrix products, forward / with gradients",
+            f"{both('times_the_limit')} the time",
+            _LAYER,
+        ),
+        (
+            "… compared with S5's scan in JAX",
+            f"{both('times_faster_than_s5_scan')} faster",
+            _LAYER,
+        ),
+        (
+            "… compared with s5-pytorch on CPU",
+            f"{both('times_faster_than_s5_pytorch')} faster",
+            _LAYER,
+        ),
+    ]
+    return Table("", ("", "measured", "command"), rows, "")
+
+
+def verification() -> Table:
+    """The verified claims, in a few numbers."""
+    kept = (code.ROOT / "results" / "verify.json").read_text(encoding="utf-8")
+    claims = json.loads(kept)["claims"]
+    value = {claim["statement"]: claim["value"] for claim in claims}
+    verdicts = [claim["verdict"] for claim in claims]
+    newest = value["α = 0.9 has a smaller error than LegS at ages < 1e-4"]
+    oldest = value["α = 0.9 has the error of LegS at ages > 0.1"]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            "claims of the paper: confirmed / refuted",
+            f"{verdicts.count('confirmed')} / {verdicts.count('refuted')}",
+        ),
+        ("recall error of LegS ÷ that of α = 0.9, ages < 1e-4", f"{newest:.1f}"),
+        ("recall error of α = 0.9 ÷ that of LegS, ages > 0.1", f"{oldest:.3f}"),
+    ]
+    return Table("", ("`fractal verify`", "measured"), rows, "")
+
+
+_NAMES = {
+    "fractal, uniform": "FRACTAL, uniform clock",
+    "fractal, scale-invariant": "FRACTAL, scale-invariant clock",
+    "s5": "S5",
+    "s4d": "S4D",
+}
+_COLUMNS = {
+    "sequential MNIST": ("smnist", "as trained"),
+    "4× upsampled": ("smnist", "4× upsampled"),
+    "4× upsampled, rescaled Δ": ("smnist", "4× upsampled, rescaled Δ"),
+    "permuted MNIST": ("psmnist", "as trained"),
+}
+
+
+def headline() -> Table:
+    """The README's table: sampling rates on sequential MNIST, and permuted MNIST."""
+    found = {
+        key: seeds
+        for key, seeds in summaries.grouped(_bidirectional(), "task", "model").items()
+        if key[1] in _NAMES
+    }
+    rows: list[tuple[Cell, ...]] = []
+    chance = set()
+    for line, (model, name) in enumerate(_NAMES.items()):
+        cells = []
+        for column, (task, rate) in enumerate(_COLUMNS.values(), 1):
+            cell = _score(found.get((task, model), []), rate)
+            cells.append("not needed" if cell is None and "rescaled" in rate else cell)
+            if summaries.accuracy_at_chance(cell, task):
+                chance.add((line, column))
+        rows.append((name, *cells))
+    best: dict[str, Goal] = dict.fromkeys(_COLUMNS, "highest")
+    return Table("", ("test accuracy", *_COLUMNS), rows, "", best=best, chance=frozenset(chance))
+
+
+def results() -> str:
+    """The README's table, with its caveats."""
+    first = [line for line in _bidirectional() if line["task"] in ("smnist", "psmnist")]
+    low, high = (f(line["parameters"] for line in first) for f in (min, max))
+    note = stale_note("clock", first)
+    return (
+        f"{markdown(headline())}\n"
+        f"Small models ({low:,.0f} to {high:,.0f} parameters), {first[0]['steps']} training steps, "
+        "mean ± standard deviation of three seeds, 1,000 test examples; bidirectional, mean "
+        "pooling (`python -m experiments.clock`). Bold: best of the column and all within its "
+        f"deviation. {note}".strip()
+    )
+
+
+def overview() -> Table:
+    """Test accuracy of all models on all tasks, the trivial baselines, and the budget."""
+    found = lines("models")
+    table = _by_task(found, lambda seeds: summaries.over(seeds, "test_accuracy"))
+    per_task = [[line for line in found if line["task"] == task] for task in table.header[1:]]
+    for name, field in (("bag of tokens", "bag"), ("most frequent class", "chance")):
+        table.rows.append((name, *(f"{own[0][field]:.3f}" for own in per_task)))
+    for field in ("steps", "examples", "parameters", "seconds"):
+        name = "seconds on one core" if field == "seconds" else field
+        table.rows.append((name, *(arena.extent(own, field) for own in per_task)))
+    return table
+
+
+def _by_task(found: Sequence[Line], score: Callable[[list[Line]], Cell]) -> Table:
+    """A row per model, a column per task."""
+    groups = summaries.grouped(found, "task", "model")
+    tasks = tuple(dict.fromkeys(task for task, _ in groups))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            model,
+            *(score(groups[task, model]) if (task, model) in groups else None for task in tasks),
+        )
+        for model in dict.fromkeys(model for _, model in groups)
+    ]
+    chance = frozenset(
+        (line, column)
+        for line, row in enumerate(rows)
+        for column, task in enumerate(tasks, 1)
+        if summaries.accuracy_at_chance(row[column], task)
+    )
+    best: dict[str, Goal] = dict.fromkeys(tasks, "highest")
+    return Table("", ("", *tasks), rows, "", best=best, chance=chance)
+
+
+_RATES = (
+    "as trained",
+    "2× upsampled",
+    "4× upsampled",
+    "4× upsampled, rescaled Δ",
+    "2× downsampled (mean)",
+    "2× downsampled (mean), rescaled Δ",
+    "2× downsampled",
+    "2× downsampled, rescaled Δ",
+    "warped",
+)
+
+
+def _rates(found: Sequence[Line], *keys: str) -> Table:
+    """Test accuracy at all rates; models are compared among equal `keys`."""
+    groups = summaries.grouped(found, *keys, "model")
+    rows = [(*key, *(_score(seeds, name) for name in _RATES)) for key, seeds in groups.items()]
+    chance = frozenset(
+        (line, column)
+        for line, (row, seeds) in enumerate(zip(rows, groups.values(), strict=True))
+        for column in range(len(keys) + 1, len(row))
+        if summaries.accuracy_at_chance(row[column], seeds[0]["task"])
+    )
+    best: dict[str, Goal] = dict.fromkeys(_RATES, "highest")
+    header = (*keys, "model", *_RATES)
+    return Table("", header, rows, "", best=best, within=keys, chance=chance)
+
+
+def _score(seeds: Sequence[Line], name: str) -> Cell:
+    scores = [line["accuracy"].get(name) for line in seeds]
+    return spread(scores) if scores and None not in scores else None
+
+
+def _bidirectional() -> list[Line]:
+    return [line for line in lines("clock") if line["direction"] == "bidirectional"]
+
+
+def rates_by_task() -> Table:
+    """The clocks on all tasks, bidirectional with mean pooling, as in the presets."""
+    return _rates(_bidirectional(), "task")
+
+
+def rates_by_way() -> Table:
+    """The clocks on sequential MNIST, for all directions and both poolings."""
+    chosen = [line for line in lines("clock") if line["task"] == "smnist"]
+    return _rates(chosen, "direction", "pooling", "steps")
+
+
+def _plain(make: Callable[[], Table], name: str | None = None) -> Callable[[], str]:
+    """A table without caption, with a note on stale lines of an experiment."""
+
+    def rendered() -> str:
+        note = stale_note(name, lines(name)) if name else ""
+        return f"{markdown(make())}\n{note}".strip()
+
+    return rendered
+
+
+def _captioned(
+    make: Callable[[Sequence[Line]], Table | list[Table]], name: str
+) -> Callable[[], str]:
+    """All tables of an experiment, each under its caption."""
+
+    def rendered() -> str:
+        found = make(lines(name))
+        tables = found if isinstance(found, list) else [found]
+        return "\n".join(
+            f"**{one.caption}.** {one.note}".strip() + f"\n\n{markdown(one)}"
+            for one in tables
+            if one.rows
+        )
+
+    return rendered
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "results": results,
+    "benchmarks": _plain(benchmarks),
+    "verification": _plain(verification),
+    "published": _plain(lambda: arena.table(None)),
+    "overview": _plain(overview, "models"),
+    "rates by task": _plain(rates_by_task, "clock"),
+    "rates by way": _plain(rates_by_way, "clock"),
+    "recall": _captioned(summaries.recall, "recall"),
+    "initialization": _captioned(summaries.initialization, "initialization"),
+    "filter bank": _captioned(summaries.filter_bank, "filter_bank"),
+    "models": _captioned(summaries.models, "models"),
+    "long memory": _captioned(summaries.long_memory, "long_memory"),
+}
+
+
+def filled(text: str) -> str:
+    """The text with all tables that it names written anew."""
+
+    def table(found: re.Match) -> str:
+        name = found.group(1)
+        return f"<!-- {name} -->\n\n{TABLES[name]().strip()}\n\n<!-- /{name} -->"
+
+    return re.sub(r"<!-- ([a-z ]+) -->\n.*?<!-- /\1 -->", table, text, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        path = code.ROOT / page
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")

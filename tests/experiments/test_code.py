@@ -1,0 +1,92 @@
+import json
+import pathlib
+
+import pytest
+
+from experiments import code, results
+
+ROOT = pathlib.Path(__file__).parents[2]
+TEXT = '''"""A module."""
+
+LIMIT = 3
+
+
+class Layer:
+    """A layer."""
+
+    def scale(self, x):
+        """Scale."""
+        if x < 0:
+            raise ValueError("x must not be negative")
+        return 2 * x  # twice
+'''
+
+
+def hashed(tmp_path, text):
+    (tmp_path / "a.py").write_text(text)
+    return code.hash_of([tmp_path / "a.py"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"""A module."""', '"""Another text."""'),
+        ('    """A layer."""\n', ""),
+        ('"""Scale."""', '"""Doubles x."""'),
+        ("  # twice", ""),
+        ("x must not be negative", "must be positive or zero"),
+        ("2 * x", "(2 * x)"),
+    ],
+)
+def test_rewording_does_not_change_the_hash(tmp_path, old, new):
+    assert old in TEXT
+    assert hashed(tmp_path, TEXT.replace(old, new)) == hashed(tmp_path, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("LIMIT = 3", "LIMIT = 4"), ("2 * x", "x * 2"), ("x < 0", "x <= 0")]
+)
+def test_another_default_or_computation_changes_it(tmp_path, old, new):
+    assert hashed(tmp_path, TEXT.replace(old, new)) != hashed(tmp_path, TEXT)
+
+
+def test_a_moved_file_changes_it(tmp_path):
+    first = hashed(tmp_path, TEXT)
+    (tmp_path / "a.py").rename(tmp_path / "b.py")
+    assert code.hash_of([tmp_path / "b.py"], tmp_path) != first
+
+
+def test_the_hash_is_the_same_on_all_versions_of_python(tmp_path):
+    assert hashed(tmp_path, TEXT) == "34bb3ffa3bf2c857"
+
+
+@pytest.mark.parametrize("name", code.PARTS)
+def test_every_part_of_the_code_exists(name):
+    parts, own = code.PARTS[name]
+    assert all((ROOT / "src" / "fractal" / part).exists() for part in parts)
+    assert all((ROOT / "experiments" / f"{one}.py").is_file() for one in (name, *own))
+
+
+@pytest.mark.parametrize("name", results.EXPERIMENTS)
+def test_every_kept_line_says_where_it_comes_from(name):
+    path = ROOT / "results" / f"{name}.jsonl"
+    for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        assert {"code", "provenance"} <= set(line)
+        origin = line["provenance"]
+        assert set(origin) == {"commit", "date", "versions", "machine", "command"}
+        assert origin["commit"]
+        assert origin["date"]
+        assert origin["command"].startswith("python -m experiments.")
+
+
+def test_stale_lines_are_counted_with_their_commit_and_date(monkeypatch):
+    monkeypatch.setattr(code, "current", lambda name: "now")
+    made = {"commit": "0123456789abcdef", "date": "2026-01-02T03:04:05+00:00"}
+    fresh, stale = {"code": "now"}, {"code": "then", "provenance": made}
+    assert results.stale_note("recall", [fresh, fresh]) == ""
+    assert results.stale_note("recall", [fresh, stale, stale]) == (
+        "2 of 3 lines were measured with earlier code (01234567, 2026-01-02)."
+    )
+    other = {"code": None, "provenance": made | {"commit": "fedcba9876543210"}}
+    assert "2 commits up to fedcba98" in results.stale_note("recall", [stale, other])
+    assert "unknown commit" in results.stale_note("recall", [{"code": None}])
