@@ -39,7 +39,7 @@ def check_order(order: SupportsIndex) -> int:
     """
     value = check_count("order", order, smallest=2)
     if value % 2:
-        raise ValueError(f"order must be even, got {order!r}: take {value - 1} or {value + 1}")
+        raise ValueError(f"order must be even, got {order!r}: use {value - 1} or {value + 1}")
     return value
 
 
