@@ -45,6 +45,36 @@ def test_the_script_names_the_extra_it_needs_in_one_line(missing):
     )
 
 
+@pytest.mark.parametrize(
+    ("package", "missing", "extra"),
+    [("train", "optax", "train"), ("train", "pydantic", "train"), ("tasks", "PIL", "train")],
+)
+def test_a_package_names_the_extra_it_needs(package, missing, extra):
+    result = without([missing], f"import fractal.{package}")
+    assert result.returncode == 1
+    message = result.stderr.splitlines()[-1]
+    assert message.startswith("fractal._extras.MissingExtra: fractal.")
+    assert message.endswith(f": pip install 'fractal-ssm[{extra}]'")
+
+
+@pytest.mark.parametrize(("command", "missing"), [("report", "jinja2"), ("train", "optax")])
+def test_a_command_names_the_extra_it_needs_in_one_line(command, missing):
+    code = f"sys.argv = ['fractal', '{command}', '--help']; from fractal._main import main"
+    result = without([missing], f"{code}; sys.exit(main())")
+    assert result.returncode == 2, result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.endswith(f": pip install 'fractal-ssm[{command}]'\n")
+
+
+def test_the_memory_command_needs_no_more_than_the_command_line(tmp_path):
+    table = tmp_path / "series.csv"
+    table.write_text("value\n" + "1.5\n" * 300, encoding="utf-8")
+    code = f"sys.argv = ['fractal', 'memory', {str(table)!r}, '--json']"
+    needed = [module for module in OPTIONAL if module not in ("tyro", "rich")]
+    result = without(needed, f"{code}; from fractal._main import main; sys.exit(main())")
+    assert result.returncode == 0, result.stderr
+
+
 def test_a_missing_package_is_named_as_pip_knows_it():
     with pytest.raises(ImportError, match=r"^fractal.train needs no-such: pip install 'fractal-ss"):
         require("train", "json", "no-such")

@@ -1,10 +1,10 @@
-"""Training a classifier on arrays of your own, and using it at another sampling rate.
+"""Train a classifier on arrays, and use it at another sampling rate.
 
     python classifier.py [scale-invariant | uniform]
 
-The arrays are recordings of one event each, a step, a bump or a decay, at any moment and of any
-duration, in noise. Replace `recordings` by what loads yours: values (examples, time, channels)
-and whole-numbered labels (examples,).
+Each recording has one event in noise, a step, a bump or a decay, at a random time and of random
+duration. Replace `recordings` by a function that loads your own: values (examples, time, channels)
+and integer labels (examples,).
 """
 
 import functools
@@ -17,7 +17,7 @@ import optax
 import fractal
 
 CLASSES = ("step", "bump", "decay")
-LENGTH = 64  # samples of a recording that is trained on
+LENGTH = 64  # samples of a recording in training
 STEPS, BATCH = 200, 32
 
 
@@ -35,14 +35,14 @@ def recordings(rng, count, length):
 
 
 def brownian(rng, count, length):
-    """Noise without a time scale of its own, of mean 0 and variance 1."""
+    """Noise without a time scale, of mean 0 and variance 1."""
     noise = rng.standard_normal((count, length)).cumsum(axis=1)
     noise -= noise.mean(axis=1, keepdims=True)
     return noise / noise.std(axis=1, keepdims=True)
 
 
 def train(values, labels, clock):
-    """A model for one sequence (time, 1), trained on shuffled batches."""
+    """Train a model for one sequence (time, 1) on random batches."""
     model = fractal.nn.SequenceModel(
         inputs=1,
         outputs=len(CLASSES),
@@ -64,34 +64,34 @@ def train(values, labels, clock):
         return optax.softmax_cross_entropy_with_integer_labels(answers, labels).mean()
 
     @jax.jit
-    def update(model, moments, values, labels):
+    def train_step(model, opt_state, values, labels):
         gradient = jax.grad(loss)(model, values, labels)
-        updates, moments = optimizer.update(gradient, moments)
-        return optax.apply_updates(model, updates), moments
+        updates, opt_state = optimizer.update(gradient, opt_state)
+        return optax.apply_updates(model, updates), opt_state
 
-    rng, moments = np.random.default_rng(1), optimizer.init(model)
+    rng, opt_state = np.random.default_rng(1), optimizer.init(model)
     for _ in range(STEPS):
         chosen = rng.integers(0, len(values), BATCH)
-        model, moments = update(model, moments, values[chosen], labels[chosen])
+        model, opt_state = train_step(model, opt_state, values[chosen], labels[chosen])
     return model
 
 
 @jax.jit
 def accuracy(model, values, labels):
-    """Share of the recordings that are classified rightly."""
+    """Share of recordings with the right class."""
     return (jax.vmap(model)(values).argmax(axis=-1) == labels).mean()
 
 
 def main(clock="scale-invariant"):
-    """Train, then judge on held-out recordings, at the same rate and at twice that rate."""
+    """Train, then evaluate on held-out recordings, at the same rate and at twice that rate."""
     values, labels = recordings(np.random.default_rng(0), 2500, 2 * LENGTH)
-    slow = values[:, 1::2]  # the same recordings, by every second sample
+    slow = values[:, 1::2]  # every second sample of the same recordings
     model = train(slow[:2000], labels[:2000], clock)
     scores = {
         "as trained": float(accuracy(model, slow[2000:], labels[2000:])),
         "twice the rate": float(accuracy(model, values[2000:], labels[2000:])),
     }
-    print(f"{clock} clock, accuracy on 500 recordings that were not trained on:")
+    print(f"{clock} clock, accuracy on 500 held-out recordings:")
     for name, score in scores.items():
         print(f"  {name:15} {score:.3f}")
     return scores

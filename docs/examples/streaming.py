@@ -1,9 +1,9 @@
-"""A streaming memory on a real signal: four years of a share price in sixteen numbers.
+"""A streaming memory of a real signal: four years of a share price in sixteen numbers.
 
     python streaming.py [PICTURE.png]
 
-The prices come with matplotlib: 1,047 days on which the exchange was open, so that weekends and
-holidays make the time between two samples irregular.
+The prices are sample data of matplotlib: 1,047 trading days, irregularly spaced because of weekends
+and holidays.
 """
 
 import pathlib
@@ -23,15 +23,17 @@ FIRST_YEAR = 250  # trading days before the errors are counted
 
 
 def load_prices():
-    """Closing prices, and the day on which each one ends, counted from the start of the stream."""
+    """Closing prices, and the days since the start of the stream on which they end."""
     table = get_sample_data("goog.npz")["price_data"]
     days = (table["date"] - table["date"][0]).astype(float) + 1
     return table["close"], days
 
 
 def follow(alpha, prices, days):
-    """Push day after day; the memory at the end, and the mean error of recall by age."""
-    middles = (days + np.concatenate([[0], days[:-1]])) / 2  # a price holds since the one before
+    """Push day by day; returns the memory at the end and the mean recall error by age."""
+    middles = (
+        days + np.concatenate([[0], days[:-1]])
+    ) / 2  # a price is held since the previous one
     memory = fractal.OnlineMemory(alpha=alpha, order=ORDER)
     errors = {name: [] for name in AGES}
     for today, (price, day) in enumerate(zip(prices, days, strict=True)):
@@ -48,7 +50,7 @@ def follow(alpha, prices, days):
 
 
 def interrupted(alpha, prices, days):
-    """The same memory, but saved to a file halfway, loaded and gone on with."""
+    """The same memory, saved to a file halfway, then loaded and resumed."""
     half = len(prices) // 2
     memory = fractal.OnlineMemory(alpha=alpha, order=ORDER)
     memory.push(prices[:half, None], times=days[:half])  # a block, instead of day by day
@@ -60,7 +62,7 @@ def interrupted(alpha, prices, days):
 
 
 def draw(path, prices, days, memories, errors):
-    """What is recalled on the last day, and the errors over all days."""
+    """Plot the recall on the last day, and the errors over all days."""
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     signal, bars = figure.subplots(1, 2, width_ratios=(3, 2))
     signal.plot(days, prices, color="0.7", label="price")
@@ -76,7 +78,7 @@ def draw(path, prices, days, memories, errors):
 
 
 def main(picture=None):
-    """Follow the price with both memories and compare them; returns the errors by age."""
+    """Compare both memories; returns the errors by age."""
     prices, days = load_prices()
     memories, errors = {}, {}
     for name, alpha in ALPHAS.items():

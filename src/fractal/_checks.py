@@ -6,6 +6,8 @@ argument, the allowed range and the value.
 
 import difflib
 import operator
+import os
+import pathlib
 from collections.abc import Iterable, Sequence
 from typing import SupportsIndex
 
@@ -13,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from ._bounds import check_memory
 from ._errors import UserError
 
 
@@ -40,6 +43,7 @@ def check_order(order: SupportsIndex) -> int:
     value = check_count("order", order, smallest=2)
     if value % 2:
         raise ValueError(f"order must be even, got {order!r}: use {value - 1} or {value + 1}")
+    check_memory(16.0 * value**2, f"order={value}")  # one complex matrix
     return value
 
 
@@ -85,6 +89,13 @@ def _number(value: object) -> float:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return np.nan
+
+
+def check_path(name: str, path: object) -> pathlib.Path:
+    """Validate a non-empty path."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise ValueError(f"{name} must be a path, got {path!r}")
+    return pathlib.Path(path)
 
 
 def check_unit_interval(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:

@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from ._checks import check_alpha, check_count, check_order, check_real
+from ._bounds import check_memory
+from ._checks import check_alpha, check_count, check_order, check_path, check_real
 from ._files import read_tensors, write_tensors
 from ._power_sums import power_sums
 from .theory import LARGEST_ALPHA, Fractional, Modes, modes, recall
@@ -41,13 +42,14 @@ class OnlineMemory:
     Time starts at 0. Ages in `recall` are relative to the time of the last sample.
     """
 
-    def __init__(self, alpha: float, order: SupportsIndex, channels: SupportsIndex = 1):
+    def __init__(self, alpha: float, order: SupportsIndex, *, channels: SupportsIndex = 1):
         self.alpha = check_alpha(alpha, largest=LARGEST_ALPHA)
         self.order = check_order(order)
         self.channels = check_count("channels", channels, smallest=1)
         self.count = 0
         self._time = 0.0
         self._modes = modes(self.alpha, self.order)
+        check_memory(16.0 * self.channels * len(self._modes.rates), f"channels={self.channels}")
         self._z = np.zeros((self.channels, len(self._modes.rates)), complex)
 
     def __repr__(self) -> str:
@@ -141,7 +143,7 @@ class OnlineMemory:
             "time": np.array([self._time]),
             "count": np.array([self.count]),
         }
-        write_tensors(path, tensors, {"format": _FORMAT})
+        write_tensors(check_path("path", path), tensors, {"format": _FORMAT})
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "OnlineMemory":
@@ -149,6 +151,7 @@ class OnlineMemory:
 
         The file contains the modes too, because rounding in LAPACK differs between machines.
         """
+        path = check_path("path", path)
         try:
             return cls._from_tensors(read_tensors(path, _FORMAT)[0])
         except (KeyError, TypeError, ValueError) as error:
@@ -173,7 +176,7 @@ class OnlineMemory:
             tensors[name].view(complex) for name in ("state", "rates", "readout")
         )
         (alpha,), (time,), (count,) = (tensors[name] for name in ("alpha", "time", "count"))
-        memory = cls(float(alpha), readout.shape[0], state.shape[0])
+        memory = cls(float(alpha), readout.shape[0], channels=state.shape[0])
         expected = memory._modes
         if state.shape != memory._z.shape or rates.shape != expected.rates.shape:
             raise ValueError("the shapes of its tensors are inconsistent")

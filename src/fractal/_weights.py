@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import AbstractArray, jaxtyped
 
 from . import baselines, nn
+from ._checks import check_path
 from ._errors import UserError
 from ._files import read_tensors, write_tensors
 
@@ -42,6 +43,10 @@ def save(path: str | os.PathLike, model: Any) -> None:
     - `model`: a `SequenceModel`, a `FractalSSM`, any module composed of these, or their states.
       Modules of other packages must be registered first (`register_classes`).
     """
+    path = check_path("path", path)
+    if not _is_record(type(model)):
+        kind = type(model).__name__
+        raise UserError(f"must be an Equinox module or a state, got a {kind}", argument="model")
     tensors: dict[str, np.ndarray] = {}
     structure = _encode(model, "", tensors)
     metadata = {"format": _FORMAT, "version": str(_VERSION)}
@@ -54,6 +59,7 @@ def load(path: str | os.PathLike) -> Any:
 
     **Raises:** `ValueError` if the file is corrupted, or names a class that is not registered.
     """
+    path = check_path("path", path)
     try:
         tensors, metadata = read_tensors(path, _FORMAT)
         if metadata.get("version") != str(_VERSION):
@@ -86,6 +92,8 @@ def register_classes(prefix: str, classes: Sequence[type]) -> None:
     """
     if not isinstance(prefix, str) or not prefix.isidentifier():
         raise UserError(f"must be a name such as 'mine', got {prefix!r}", argument="prefix")
+    if not isinstance(classes, Sequence):
+        raise UserError(f"must be a sequence of classes, got {classes!r}", argument="classes")
     for cls in classes:
         if not _is_record(cls):
             raise UserError(

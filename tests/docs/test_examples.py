@@ -25,7 +25,7 @@ def streaming(tmp_path_factory):
     return Streaming(errors, printed.getvalue(), picture)
 
 
-def test_a_fractional_memory_recalls_the_last_week_of_a_share_price_more_sharply_than_legs(
+def test_a_fractional_memory_recalls_the_last_week_of_a_share_price_better_than_legs(
     streaming,
 ):
     legs, fractional = streaming.errors.values()
@@ -33,7 +33,7 @@ def test_a_fractional_memory_recalls_the_last_week_of_a_share_price_more_sharply
     assert fractional["month"] < legs["month"]
 
 
-def test_it_pays_with_little_of_the_distant_past(streaming):
+def test_its_error_on_the_distant_past_is_hardly_larger(streaming):
     legs, fractional = streaming.errors.values()
     assert fractional["before"] < 1.1 * legs["before"]
 
@@ -47,7 +47,7 @@ def test_the_page_shows_what_the_streaming_example_prints(streaming):
     assert f"```text\n{streaming.printed}```" in page
 
 
-def test_the_classifier_is_far_above_chance_and_does_not_notice_twice_the_sampling_rate():
+def test_the_classifier_is_far_above_chance_and_as_accurate_at_twice_the_sampling_rate():
     scores = runpy.run_path(str(EXAMPLES / "classifier.py"))["main"]()
     assert scores["as trained"] > 0.75  # three classes: chance is 0.33
     assert abs(scores["twice the rate"] - scores["as trained"]) < 0.03

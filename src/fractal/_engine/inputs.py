@@ -128,14 +128,16 @@ def _concrete(name: str, value: Any) -> np.ndarray | None:
         return None
     if not isinstance(value, jax.Array):
         # Not jnp.asarray, which returns a tracer inside a traced function.
-        value = check_array(name, value, np.asarray)
+        value = _numbers(name, value, np.asarray)
     return np.asarray(value)
 
 
-def check_array(name: str, value: Any, make: Callable[[Any], Any] = jnp.asarray) -> Any:
-    """Convert an argument to an array of numbers by `make`: `jnp.asarray` or `np.asarray`."""
-    if isinstance(value, jax.Array):
-        return value
+def check_array(name: str, value: Any) -> Array:
+    """Convert an argument to a JAX array of numbers."""
+    return value if isinstance(value, jax.Array) else _numbers(name, value, jnp.asarray)
+
+
+def _numbers(name: str, value: Any, make: Callable[[Any], Any]) -> Any:
     try:
         array = make(value)
     except (TypeError, ValueError, OverflowError):

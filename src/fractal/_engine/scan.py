@@ -6,9 +6,10 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Inexact
 
-from .._checks import check_choice
+from .._checks import check_choice, check_flag
 from .chunked import scan
 from .implicit import differentiable
+from .inputs import check_array
 from .parts import Parts, complex_to_real, real_to_complex
 
 
@@ -16,6 +17,7 @@ def linear_scan(
     a: ArrayLike,
     b: ArrayLike,
     h0: ArrayLike | None = None,
+    *,
     reverse: bool = False,
     method: str = "auto",
 ) -> Inexact[Array, "time *shape"]:
@@ -35,16 +37,17 @@ def linear_scan(
     >>> linear_scan(jnp.array(0.5), jnp.array([1.0, 1.0, 1.0]))
     Array([1.  , 1.5 , 1.75], dtype=float32)
     """
-    a, b = jnp.asarray(a), jnp.asarray(b)
+    a, b = check_array("a", a), check_array("b", b)
     if b.ndim == 0:
         raise ValueError("b must have a time axis, got a scalar")
     if a.shape not in (b.shape, b.shape[1:]):
         raise ValueError(
             f"a must have b's shape {b.shape}, or {b.shape[1:]} if it is constant, got {a.shape}"
         )
-    h0 = jnp.zeros(b.shape[1:], b.dtype) if h0 is None else jnp.asarray(h0)
+    h0 = jnp.zeros(b.shape[1:], b.dtype) if h0 is None else check_array("h0", h0)
     if h0.shape != b.shape[1:]:
         raise ValueError(f"h0 must have shape {b.shape[1:]}, got {h0.shape}")
+    reverse = check_flag("reverse", reverse)
     check_choice("method", method, ("auto", *_METHODS))
     dtype = jnp.result_type(a, b, h0)
     if not jnp.issubdtype(dtype, jnp.inexact):

@@ -62,6 +62,8 @@ class TransformerBlock(eqx.Module):
         """
         width = check_count("width", width, smallest=1)
         mlp = 4 * width if mlp is None else check_count("mlp", mlp, smallest=1)
+        if not callable(attention):
+            raise ValueError(f"attention must be callable, got {attention!r}")
         keys = jax.random.split(check_key(key))
         self.norm, self.second_norm = LayerNorm(width), LayerNorm(width)
         self.mixer = attention(width, key=keys[0])

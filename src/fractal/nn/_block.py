@@ -104,6 +104,11 @@ class Block(eqx.Module):
         - `norm`: `"layer"` or `"batch"`.
         - `dropout`: probability of dropping a channel, at all steps of a sequence, during training.
         """
+        if not isinstance(mixer, Mixer):
+            raise ValueError(
+                "mixer must have __call__, step, initial_state and bidirectional, as FractalSSM "
+                f"has, got {type(mixer).__name__}"
+            )
         check_choice("gate", gate, GATES)
         check_choice("norm", norm, tuple(NORMS))
         width = check_count("width", width, smallest=1)

@@ -10,6 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
+from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag
 from .._engine.inputs import check_array, check_concrete, check_key, check_padding, check_tokens
 from ._block import Block, Mixer, Residual, dense
@@ -144,6 +145,8 @@ class SequenceModel(eqx.Module):
         if task == "retrieval" and pooling == "none":
             raise ValueError("pooling must be 'mean' or 'last' for task='retrieval', got 'none'")
         keys = jax.random.split(key, 2 * depth + 3)
+        weights = 4.0 * width * (inputs + outputs + depth * width)
+        check_memory(weights, f"width={width}, depth={depth}, inputs={inputs}, outputs={outputs}")
         encoder = eqx.nn.Embedding if tokens else eqx.nn.Linear
         self.encoder = encoder(inputs, width, key=keys[0])
         self.blocks = tuple(
@@ -152,6 +155,12 @@ class SequenceModel(eqx.Module):
             else Block(make_mixer(width, key=one), width, **block_options, key=two)
             for one, two in zip(keys[2:-1:2], keys[3:-1:2], strict=True)
         )
+        for made in self.blocks:
+            if not isinstance(made, Residual):
+                raise ValueError(
+                    "block must return a module with __call__, training, step and mixer, as Block "
+                    f"has, got {type(made).__name__}"
+                )
         if task == "next-token" and any(block.mixer.bidirectional for block in self.blocks):
             raise ValueError("task='next-token' needs a causal mixer, got a bidirectional one")
         if task == "retrieval":
@@ -209,6 +218,8 @@ class SequenceModel(eqx.Module):
 
     def with_statistics(self, statistics: Sequence[Statistics | None]) -> "SequenceModel":
         """A copy of the model with the running averages returned by `training`."""
+        if not isinstance(statistics, Sequence) or len(statistics) != len(self.blocks):
+            raise ValueError(f"statistics must hold one entry per block, {len(self.blocks)}")
         new = {i: statistic for i, statistic in enumerate(statistics) if statistic is not None}
         if not new:
             return self
@@ -229,7 +240,10 @@ class SequenceModel(eqx.Module):
 
         Not compiled; use `jax.jit(SequenceModel.step)(model, x, state)`.
         """
-        h = self._encode(jnp.asarray(x), 0)
+        if not isinstance(state, ModelState):
+            raise ValueError("state must be one that this model returned, or initial_state()")
+        check_concrete(dt)
+        h = self._encode(check_array("x", x), 0)
         h = self._add_positions(h[None], state.steps[None])[0]
         mixers = []
         for block, before in zip(self.blocks, state.mixers, strict=True):

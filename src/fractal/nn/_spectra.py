@@ -71,7 +71,7 @@ def _published(alpha: float, order: int, imaginary: str) -> BlockSpectrum:
     """The published eigenvalues 1 … N plus an imaginary part as in S4D; gains |V⁻¹B|, exact."""
     check_choice("imaginary", imaginary, IMAGINARY)
     spec = theory.published_spectrum(alpha, order)
-    if spec.condition > 1 / np.finfo(np.float32).eps:
+    if spec.condition > 1 / float(np.finfo(np.float32).eps):
         raise ValueError(
             f"order must be smaller for init='published', got {order}: its eigenvectors have "
             f"condition {spec.condition:.0e}, beyond float32; init='fractional' supports any order"

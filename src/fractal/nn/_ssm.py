@@ -10,6 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
+from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag, check_order, check_real
 from .._engine.chunked import states
 from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
@@ -129,6 +130,7 @@ class FractalSSM(eqx.Module):
         else:
             self.bank = FreeBank(blocks)
         self.sizes = tuple(len(block.rates) for block in blocks)
+        check_memory(16.0 * width * sum(self.sizes), f"width={width} and order={order}")
         self.clock, self.discretization = clock, discretization
         self.bidirectional = bidirectional
 

@@ -15,6 +15,7 @@ from ._spectrum import Spectrum
 def published_operator(
     alpha: float,
     order: SupportsIndex,
+    *,
     method: str = "closed-form",
     points: SupportsIndex | None = None,
     regularization: float = 0.0,

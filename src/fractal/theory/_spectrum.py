@@ -29,6 +29,8 @@ def diagonalize(op: Operator) -> Spectrum:
 
     **Raises:** `IllConditioned` if κ(V) exceeds 1e8.
     """
+    if not isinstance(op, Operator):
+        raise ValueError(f"op must be an Operator, got {type(op).__name__}")
     eigenvalues, V = np.linalg.eig(op.A)
     by_part = np.lexsort((np.imag(eigenvalues), np.real(eigenvalues)))
     eigenvalues, V = eigenvalues[by_part], V[:, by_part]
