@@ -26,7 +26,7 @@ def by_bands(ages: np.ndarray, squared_error: np.ndarray) -> list[float]:
 @pytest.mark.parametrize("order", [16, 64])
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("name", ["brownian", "sine", "steps", "chirp"])
-def test_memory_is_as_good_as_the_best_projection(name, alpha, order):
+def test_error_is_close_to_that_of_the_projection(name, alpha, order):
     u = signals(2000)[name]
     memory = fractal.OnlineMemory(alpha, order).push(u[:, None])
     best = theory.project(theory.Fractional(alpha), u, order)
@@ -39,21 +39,23 @@ def test_memory_is_as_good_as_the_best_projection(name, alpha, order):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.005, 0.5, 0.95])
-def test_memory_follows_the_dense_matrix_exponential(alpha, rng):
-    """dx/d(log t) = −A x + B u from constant history, by scipy's expm, irregular steps."""
+def test_coefficients_equal_the_dense_matrix_exponential(alpha, rng):
+    """dx/d(log t) = −A x + B u from constant history, by expm of SciPy, irregular steps."""
     order, u = 8, rng.standard_normal(30)
     times = np.cumsum(rng.uniform(0.1, 3, 30))
     op = theory.operator(theory.Fractional(alpha), order)
     x = np.linalg.solve(op.A, op.B) * u[0]
     for k in range(1, 30):
-        rest = np.linalg.solve(op.A, op.B) * u[k]
-        x = rest + scipy.linalg.expm(-op.A * np.log(times[k] / times[k - 1])) @ (x - rest)
+        steady_state = np.linalg.solve(op.A, op.B) * u[k]
+        x = steady_state + scipy.linalg.expm(-op.A * np.log(times[k] / times[k - 1])) @ (
+            x - steady_state
+        )
     memory = fractal.OnlineMemory(alpha, order).push(u[:, None], times=times)
     np.testing.assert_allclose(memory.coefficients[0], x, atol=1e-10)
 
 
-def test_recency_without_forgetting():
-    """At α = 0.9 the present is six times as sharp as with LegS, the far past as good."""
+def test_recent_errors_decrease_with_alpha_at_equal_distant_errors():
+    """At α = 0.9 the most recent error is 6× below that of LegS; the oldest is within 2%."""
     length, order, seeds = 50_000, 64, 3
     ages = 1 - (np.arange(length) + 0.5) / length
     errors = {}
@@ -76,27 +78,27 @@ def test_recency_without_forgetting():
     scale=st.sampled_from([0.0, 1e-12, 1.0, 1e12]),
     kind=st.sampled_from(["brownian", "steps", "constant"]),
 )
-def test_blocks_of_any_size_give_the_same_state(alpha, half, cuts, scale, kind):
+def test_state_is_independent_of_the_block_size(alpha, half, cuts, scale, kind):
     length = 400
     u = np.ones(length) if kind == "constant" else signals(length)[kind]
     u = scale * np.stack([u, u[::-1]], axis=1)
     whole = fractal.OnlineMemory(alpha, 2 * half, channels=2).push(u)
-    pieces = fractal.OnlineMemory(alpha, 2 * half, channels=2)
+    blocks = fractal.OnlineMemory(alpha, 2 * half, channels=2)
     single = fractal.OnlineMemory(alpha, 2 * half, channels=2)
     for part in np.split(u, sorted(cuts)):
-        pieces.push(part)
+        blocks.push(part)
     for sample in u:
         single.push(sample)
-    assert whole.count == pieces.count == single.count == length
+    assert whole.count == blocks.count == single.count == length
     size = np.abs(u).max()
-    for other in (pieces, single):
+    for other in (blocks, single):
         np.testing.assert_allclose(other.coefficients, whole.coefficients, rtol=0, atol=1e-9 * size)
     if kind == "constant":
         np.testing.assert_allclose(whole.recall([0.0, 0.3, 1.0]), scale, rtol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 0.9])
-def test_long_streams_do_not_drift_between_block_sizes(alpha, rng):
+def test_long_streams_are_independent_of_the_block_size(alpha, rng):
     u = rng.standard_normal((100_000, 1)).cumsum(axis=0) / 300
     whole = fractal.OnlineMemory(alpha, 64).push(u)
     parts = fractal.OnlineMemory(alpha, 64)
@@ -105,44 +107,44 @@ def test_long_streams_do_not_drift_between_block_sizes(alpha, rng):
     np.testing.assert_allclose(parts.coefficients, whole.coefficients, atol=1e-9 * np.abs(u).max())
 
 
-@given(alpha=st.floats(0, 0.95), factor=st.sampled_from([2, 3, 10]), clock=st.floats(1e-9, 1e9))
-def test_the_state_does_not_depend_on_the_time_scale(alpha, factor, clock):
+@given(alpha=st.floats(0, 0.95), factor=st.sampled_from([2, 3, 10]), unit=st.floats(1e-9, 1e9))
+def test_state_is_scale_invariant(alpha, factor, unit):
     u = signals(300)["brownian"][:, None]
     plain = fractal.OnlineMemory(alpha, 16).push(u)
     stretched = fractal.OnlineMemory(alpha, 16).push(u.repeat(factor, axis=0))
-    other_unit = fractal.OnlineMemory(alpha, 16).push(u, times=clock * np.arange(1, 301))
+    other_unit = fractal.OnlineMemory(alpha, 16).push(u, times=unit * np.arange(1, 301))
     np.testing.assert_allclose(stretched.coefficients, plain.coefficients, atol=1e-9)
     np.testing.assert_allclose(other_unit.coefficients, plain.coefficients, atol=1e-9)
 
 
-def test_irregular_times_hold_each_sample_to_its_own_end(rng):
-    u, lasts = rng.standard_normal((60, 2)), rng.integers(1, 9, 60)
-    irregular = fractal.OnlineMemory(0.6, 16, channels=2).push(u, times=np.cumsum(lasts))
-    regular = fractal.OnlineMemory(0.6, 16, channels=2).push(u.repeat(lasts, axis=0))
+def test_irregular_times_equal_repeated_samples(rng):
+    u, durations = rng.standard_normal((60, 2)), rng.integers(1, 9, 60)
+    irregular = fractal.OnlineMemory(0.6, 16, channels=2).push(u, times=np.cumsum(durations))
+    regular = fractal.OnlineMemory(0.6, 16, channels=2).push(u.repeat(durations, axis=0))
     np.testing.assert_allclose(irregular.coefficients, regular.coefficients, atol=1e-10)
 
 
-def test_default_times_go_on_after_the_last_time(rng):
+def test_default_times_continue_from_the_last_time(rng):
     u = rng.standard_normal((10, 1))
     mixed = fractal.OnlineMemory(0.5, 8).push(u[:4], times=[1, 2, 3.5, 7]).push(u[4:])
     given_all = fractal.OnlineMemory(0.5, 8).push(u, times=[1, 2, 3.5, 7, 8, 9, 10, 11, 12, 13])
     np.testing.assert_allclose(mixed.coefficients, given_all.coefficients, atol=1e-14)
 
 
-def test_huge_samples_and_time_steps_stay_finite():
+def test_huge_samples_and_times_give_finite_values():
     memory = fractal.OnlineMemory(0.9, 16).push([[1e290], [-1e290], [1e290]])
     assert np.isfinite(memory.recall([0.0, 0.5, 1.0])).all()
     memory = fractal.OnlineMemory(0.5, 8).push([[1.0], [2.0]], times=[1e-300, 1e300])
     np.testing.assert_allclose(memory.recall([0.0, 1.0]), 2.0, rtol=1e-9)
 
 
-def test_default_times_that_cannot_advance_are_refused():
+def test_default_times_that_do_not_increase_in_float64_raise():
     memory = fractal.OnlineMemory(0.5, 8).push([[1.0]], times=[1e17])
     with pytest.raises(ValueError, match=r"^times must be positive and strictly increasing"):
         memory.push([[2.0]])
 
 
-def test_a_fresh_memory_recalls_zero_and_an_empty_block_changes_nothing():
+def test_initial_memory_is_zero_and_an_empty_block_does_not_change_it():
     memory = fractal.OnlineMemory(0.5, 8, channels=3)
     assert memory.push(np.zeros((0, 3))).count == 0
     np.testing.assert_array_equal(memory.recall([0.0, 1.0]), np.zeros((2, 3)))
@@ -151,7 +153,7 @@ def test_a_fresh_memory_recalls_zero_and_an_empty_block_changes_nothing():
 
 @pytest.mark.parametrize("alpha", [0.0, 0.9])
 @pytest.mark.parametrize("seen", [0, 1, 1234])
-def test_a_loaded_memory_goes_on_bit_for_bit(alpha, seen, tmp_path, rng):
+def test_resuming_a_loaded_memory_is_exact(alpha, seen, tmp_path, rng):
     u = rng.standard_normal((2000, 2))
     times = np.cumsum(rng.uniform(0.1, 2, 2000))
     memory = fractal.OnlineMemory(alpha, 32, channels=2).push(u[:seen], times=times[:seen])
@@ -166,7 +168,7 @@ def test_a_loaded_memory_goes_on_bit_for_bit(alpha, seen, tmp_path, rng):
     assert os.listdir(tmp_path) == ["memory.safetensors"]
 
 
-def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+def test_a_failed_save_preserves_the_existing_file(tmp_path, monkeypatch):
     path = tmp_path / "memory.safetensors"
     fractal.OnlineMemory(0.5, 8).push([[1.0]]).save(path)
     before = path.read_bytes()
@@ -181,7 +183,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatc
     assert os.listdir(tmp_path) == [path.name]
 
 
-def damaged_files():
+def corrupted_files():
     good = {
         "state": np.zeros((1, 10)),
         "rates": theory.modes(0.5, 8).rates.view(float),
@@ -216,8 +218,8 @@ def damaged_files():
         yield name, safetensors.numpy.save(tensors, metadata=ours)
 
 
-@pytest.mark.parametrize(("name", "data"), list(damaged_files()))
-def test_a_damaged_file_is_refused_in_one_line(name, data, tmp_path):
+@pytest.mark.parametrize(("name", "data"), list(corrupted_files()))
+def test_a_corrupted_file_raises_value_error_in_one_line(name, data, tmp_path):
     path = tmp_path / "memory.safetensors"
     path.write_bytes(data)
     with pytest.raises(
@@ -245,7 +247,7 @@ def test_a_damaged_file_is_refused_in_one_line(name, data, tmp_path):
         ([1.0, 2.0], float("nan"), "times"),
     ],
 )
-def test_bad_pushes_are_refused_and_leave_the_memory_as_it_was(block, times, named):
+def test_invalid_blocks_raise_and_do_not_change_the_memory(block, times, named):
     memory = fractal.OnlineMemory(0.5, 8, channels=2).push(np.ones((3, 2)))
     before = memory.coefficients
     with pytest.raises(ValueError, match=f"^{named} must"):
@@ -263,6 +265,6 @@ def test_bad_pushes_are_refused_and_leave_the_memory_as_it_was(block, times, nam
         ({"channels": 0}, "channels"),
     ],
 )
-def test_bad_construction_is_named(arguments, named):
+def test_invalid_arguments_raise_value_error(arguments, named):
     with pytest.raises(ValueError, match=f"^{named}"):
         fractal.OnlineMemory(**{"alpha": 0.5, "order": 8, **arguments})

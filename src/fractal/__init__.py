@@ -1,9 +1,14 @@
-"""FRACTAL: power-law memory for sequence models.
+"""FRACTAL: power-law state-space models of sequences.
 
-`fractal.theory` holds the mathematics (NumPy), `fractal.OnlineMemory` the streaming memory,
-`fractal.nn` what is trained (JAX), `fractal.baselines` what it is compared with, `fractal.save`
-and `fractal.load` the files of both, `fractal.tasks` the data, `fractal.train` the training.
-Parts are loaded when they are first used, so that `import fractal` is quick.
+- `fractal.theory`: measures, operators, spectra and projections (NumPy).
+- `fractal.OnlineMemory`: streaming compression of a signal (NumPy).
+- `fractal.nn`: layers and models (JAX).
+- `fractal.baselines`: state-space and attention baselines (JAX).
+- `fractal.save`, `fractal.load`: weight files of models.
+- `fractal.tasks`: data sets.
+- `fractal.train`: training and evaluation.
+
+Subpackages are imported on first access, so that `import fractal` does not import JAX.
 """
 
 import importlib
@@ -22,8 +27,8 @@ if TYPE_CHECKING:
     from ._weights import save as save
 
 __version__ = "0.1.0"
-_PARTS = ("baselines", "nn", "tasks", "theory", "train")
-_HOMES = {
+_SUBPACKAGES = ("baselines", "nn", "tasks", "theory", "train")
+_MODULES = {
     "OnlineMemory": "._memory",
     "keep_freed_memory": "._allocator",
     "load": "._weights",
@@ -46,10 +51,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PARTS:
+    if name in _SUBPACKAGES:
         return importlib.import_module(f".{name}", __name__)
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name], __name__), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name], __name__), name)
     raise AttributeError(f"module 'fractal' has no attribute {name!r}")
 
 

@@ -1,4 +1,8 @@
-"""Checks of arguments: one line that names the argument, what it was, and the allowed range."""
+"""Argument validation.
+
+Each check returns the validated value, if any, and raises `ValueError` with one line that names the
+argument, the allowed range and the value.
+"""
 
 import difflib
 import operator
@@ -16,7 +20,7 @@ from ._errors import UserError
 
 
 def check_alpha(alpha: float, largest: float | None = None) -> float:
-    """The singularity index as a float in [0, 1), or in [0, `largest`] when that is given."""
+    """Validate the singularity index: a float in [0, 1), or in [0, `largest`] if given."""
     allowed = "[0, 1)" if largest is None else f"[0, {largest}]"
     value = _number(alpha)
     inside = 0 <= value < 1 if largest is None else 0 <= value <= largest
@@ -26,22 +30,25 @@ def check_alpha(alpha: float, largest: float | None = None) -> float:
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
-    """One of a few words."""
+    """Validate a string option against its allowed values."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
 
 def check_order(order: SupportsIndex) -> int:
-    """The number of polynomials as an even int: eigenvalues of odd orders collide (docs/theory)."""
+    """Validate the number of polynomials, an even integer of at least 2.
+
+    At odd orders eigenvalues of the operator coincide (docs/theory.md).
+    """
     value = check_count("order", order, smallest=2)
     if value % 2:
-        raise ValueError(f"order must be even, got {order!r}: take {value - 1} or {value + 1}")
+        raise ValueError(f"order must be even, got {order!r}: use {value - 1} or {value + 1}")
     check_memory(16.0 * value**2, f"order={value}")  # one complex matrix
     return value
 
 
 def check_count(name: str, count: SupportsIndex, smallest: int) -> int:
-    """A whole number that is at least `smallest`."""
+    """Validate an integer of at least `smallest`."""
     try:
         value = operator.index(count)
     except TypeError:
@@ -52,7 +59,7 @@ def check_count(name: str, count: SupportsIndex, smallest: int) -> int:
 
 
 def check_positive(name: str, value: float) -> float:
-    """A finite number above zero."""
+    """Validate a finite number above zero."""
     number = _number(value)
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
@@ -60,7 +67,7 @@ def check_positive(name: str, value: float) -> float:
 
 
 def check_probability(name: str, value: float) -> float:
-    """A number in [0, 1)."""
+    """Validate a number in [0, 1)."""
     number = _number(value)
     if not 0 <= number < 1:
         raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
@@ -68,14 +75,14 @@ def check_probability(name: str, value: float) -> float:
 
 
 def check_flag(name: str, value: bool) -> bool:
-    """True or False."""
+    """Validate a boolean; integers are rejected."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
 def _number(value: object) -> float:
-    """The value as a float; NaN where it is no number."""
+    """Convert to float; NaN if the value is not a number."""
     if isinstance(value, str | bytes | bool):
         return np.nan
     try:
@@ -85,23 +92,23 @@ def _number(value: object) -> float:
 
 
 def check_path(name: str, path: object) -> pathlib.Path:
-    """A path that is not empty."""
+    """Validate a non-empty path."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ValueError(f"{name} must be a path, got {path!r}")
     return pathlib.Path(path)
 
 
 def check_unit_interval(name: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
-    """Numbers in [0, 1], as a float64 array."""
+    """Validate numbers in [0, 1]; returns a float64 array."""
     array = check_real(name, values)
     if np.any((array < 0) | (array > 1)):
-        worst = array[(array < 0) | (array > 1)].flat[0]
-        raise ValueError(f"{name} must lie in [0, 1], got {float(worst)!r}")
+        first = array[(array < 0) | (array > 1)].flat[0]
+        raise ValueError(f"{name} must lie in [0, 1], got {float(first)!r}")
     return array
 
 
 def check_ages(ages: ArrayLike) -> Float[np.ndarray, " ages"]:
-    """Relative ages in [0, 1], one-dimensional."""
+    """Validate a one-dimensional array of relative ages in [0, 1]."""
     array = check_unit_interval("ages", ages)
     if array.ndim != 1:
         raise ValueError(f"ages must have shape (ages,), got {array.shape}")
@@ -109,7 +116,7 @@ def check_ages(ages: ArrayLike) -> Float[np.ndarray, " ages"]:
 
 
 def check_samples(samples: ArrayLike) -> Float[np.ndarray, "..."]:
-    """A signal (time,) or several (time, channels), finite, of at least one sample."""
+    """Validate a non-empty, finite signal of shape (time,) or (time, channels)."""
     array = check_real("samples", samples)
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
@@ -119,7 +126,7 @@ def check_samples(samples: ArrayLike) -> Float[np.ndarray, "..."]:
 
 
 def check_real(name: str, values: object) -> Float[np.ndarray, "..."]:
-    """Finite real numbers, as a float64 array."""
+    """Validate finite real numbers; returns a float64 array."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -133,9 +140,9 @@ def check_real(name: str, values: object) -> Float[np.ndarray, "..."]:
 
 
 def check_name(kind: str, name: str, known: Iterable[str]) -> None:
-    """Refuse a name that is not known, with the one that was perhaps meant."""
+    """Raise `UserError` for an unknown name and suggest the closest known one."""
     known = tuple(known)
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+        matches = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {matches[0]}?" if matches else f"choose one of {', '.join(known)}"
         raise UserError(f"there is no {kind} {name!r}: {hint}")

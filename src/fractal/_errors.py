@@ -1,11 +1,14 @@
-"""The one error that the command line shows without a traceback."""
+"""The base class of errors that the command line prints without a traceback."""
 
 
 class UserError(ValueError):
-    """A mistake in what the user gave: one line that says what is wrong and what to do.
+    """An invalid argument or setting.
 
-    `argument` names the argument or setting that is wrong, as Python spells it; the command line
-    shows it as a flag.
+    **Arguments:**
+
+    - `message`: one line: the problem, and how to fix it.
+    - `argument`: name of the invalid argument or setting, in Python spelling. The command line
+      prints it as a flag.
     """
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""A streaming memory of a whole history: strictly scale-invariant, O(order) a sample."""
+"""Streaming compression of a signal: scale-invariant, O(order) operations per sample."""
 
 import os
 from typing import SupportsIndex
@@ -14,22 +14,22 @@ from ._power_sums import power_sums
 from .theory import LARGEST_ALPHA, Fractional, Modes, modes, recall
 
 _FORMAT = "fractal-memory-1"
-_LARGEST_SAMPLE = 1e290  # so that sums over a stream stay within float64
-_LONGEST_PIECE = 1 << 14  # samples at once: bounds the working memory
-_WIDEST_PIECE = 4.0  # ratio of end to start time: keeps most modes slow within a chunk
+_LARGEST_SAMPLE = 1e290  # sums over a stream must not overflow float64
+_MAX_CHUNK = 1 << 14  # samples per chunk: bounds the working memory
+_MAX_TIME_RATIO = 4.0  # end over start time of a chunk: bounds the decay of modes within it
 
 
 class OnlineMemory:
-    """The projection of everything seen so far onto `order` polynomials, kept up to date.
+    """Online projection of a signal onto `order` orthonormal polynomials.
 
-    Under the fractional measure the recent past is stored more sharply than the distant one, at
-    every time scale; `alpha=0` weighs all of it alike (LegS).
+    The projection is with respect to the fractional measure, which weights the recent past more
+    strongly at every time scale. `alpha=0` is the uniform measure (LegS).
 
     >>> import numpy as np, fractal
     >>> t = np.arange(1, 10_001)
     >>> mem = fractal.OnlineMemory(alpha=0.9, order=64)
     >>> mem = mem.push(np.sin(t / 1000)[:, None])
-    >>> recalled = mem.recall([0.0, 0.5, 0.9])[:, 0]  # now, halfway back, nine tenths back
+    >>> recalled = mem.recall([0.0, 0.5, 0.9])[:, 0]  # ages relative to the length
     >>> np.allclose(recalled, np.sin([10, 5, 1]), atol=1e-3)
     True
 
@@ -37,9 +37,9 @@ class OnlineMemory:
 
     - `alpha`: singularity index in [0, 0.95].
     - `order`: number of polynomials, even.
-    - `channels`: number of signals that are remembered side by side.
+    - `channels`: number of signals, projected independently.
 
-    Time counts from the start of the stream, and what is recalled is relative to its length.
+    Time starts at 0. Ages in `recall` are relative to the time of the last sample.
     """
 
     def __init__(self, alpha: float, order: SupportsIndex, *, channels: SupportsIndex = 1):
@@ -59,14 +59,18 @@ class OnlineMemory:
         )
 
     def push(self, block: ArrayLike, times: ArrayLike | None = None) -> "OnlineMemory":
-        """Take in one sample (channels,) or a block (time, channels); returns the memory itself.
+        """Add one sample or a block of samples.
 
-        `times` are the ends of the samples' intervals, positive and strictly increasing. Each
-        sample holds from the end of the one before it, the first from time 0: subtract the start
-        from calendar times, or all of them lie in the youngest instant of a long past. Without
-        `times` a sample lasts 1, so that a fresh memory counts 1, 2, 3, …
+        **Arguments:**
 
-        Bad input raises `ValueError` and leaves the memory as it was.
+        - `block`: one sample, of shape (channels,), or a block of shape (time, channels).
+        - `times`: end times of the samples, positive and strictly increasing. The signal is
+          piecewise constant: each sample lasts from the previous end time, the first from time 0.
+          Subtract the start of the series from timestamps. By default each sample lasts 1.
+
+        **Returns:** the memory itself.
+
+        **Raises:** `ValueError` for invalid input; the state is then unchanged.
         """
         u = check_real("block", block)
         if u.shape == (self.channels,):
@@ -81,11 +85,11 @@ class OnlineMemory:
         t = self._check_times(times, len(u))
         start = 0
         while start < len(u):
-            # The first sample of all stands alone: its history is constant.
-            reach = _WIDEST_PIECE * self._time or t[0]
-            end = int(np.searchsorted(t, reach, side="right"))
-            end = min(max(end, start + 1), start + _LONGEST_PIECE)
-            self._absorb(u[start:end], t[start:end])
+            # The first sample is a chunk by itself: log t diverges at its start.
+            limit = _MAX_TIME_RATIO * self._time or t[0]
+            end = int(np.searchsorted(t, limit, side="right"))
+            end = min(max(end, start + 1), start + _MAX_CHUNK)
+            self._update(u[start:end], t[start:end])
             start = end
         return self
 
@@ -95,7 +99,7 @@ class OnlineMemory:
         else:
             t = np.atleast_1d(check_real("times", times))
         if t.shape != (length,):
-            raise ValueError(f"times must have one entry a sample, ({length},), got {t.shape}")
+            raise ValueError(f"times must have one entry per sample, ({length},), got {t.shape}")
         if length and (t[0] <= self._time or (t[1:] <= t[:-1]).any()):
             raise ValueError(
                 "times must be positive and strictly increasing, after the last time pushed "
@@ -103,34 +107,34 @@ class OnlineMemory:
             )
         return t
 
-    def _absorb(self, u: Float[np.ndarray, "time channels"], t: Float[np.ndarray, " time"]) -> None:
-        """All of dz/ds = rate (u − z), s = log t, over a piece of constant samples, at once.
+    def _update(self, u: Float[np.ndarray, "time channels"], t: Float[np.ndarray, " time"]) -> None:
+        """Solve dz/ds = rate (u − z), s = log t, over a chunk of piecewise-constant samples.
 
-        With R_k = (t_k/t_K)^rate and t_0 the time before the piece, summation by parts gives
+        With R_k = (t_k/t_K)^rate and t_0 the time before the chunk, summation by parts gives
         z(t_K) = u_K − Σ_{0<k<K} R_k (u_{k+1} − u_k) + R_0 (z(t_0) − u_1).
         """
         rates = self._modes.rates
         z = np.repeat(u[-1][:, None].astype(complex), len(rates), axis=1)
         if len(u) > 1:
             z -= power_sums(rates, np.log(t[:-1] / t[-1]), np.diff(u, axis=0))
-        kept = self._time / t[-1]  # 0 at the very beginning, or after a step beyond float64
-        if kept > 0:
-            z += np.exp(rates * np.log(kept)) * (self._z - u[0][:, None])
+        ratio = self._time / t[-1]  # 0 for the first sample, or if it underflows
+        if ratio > 0:
+            z += np.exp(rates * np.log(ratio)) * (self._z - u[0][:, None])
         self._z = z
         self._time = float(t[-1])
         self.count += len(u)
 
     @property
     def coefficients(self) -> Float[np.ndarray, "channels order"]:
-        """The state: coefficients of the orthonormal polynomials of `theory.Fractional(alpha)`."""
+        """Coefficients of the orthonormal polynomials of `theory.Fractional(alpha)`."""
         return np.real(self._z @ self._modes.readout.T)
 
     def recall(self, ages: ArrayLike) -> Float[np.ndarray, "ages channels"]:
-        """The remembered signals at relative ages: 0 is now, 1 the very beginning."""
+        """Reconstruct the signals at relative ages: 0 is the present, 1 the start of the stream."""
         return recall(Fractional(self.alpha), self.coefficients, ages)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write everything needed to go on to a safetensors file, whole or not at all."""
+        """Write the state to a safetensors file. The file is replaced atomically."""
         tensors = {
             "state": self._z.view(np.float64),
             "rates": self._modes.rates.view(np.float64),
@@ -143,9 +147,9 @@ class OnlineMemory:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "OnlineMemory":
-        """The memory that `save` wrote; pushing on gives the same bits as never having stopped.
+        """Read a memory written by `save`. Resuming the stream reproduces its results exactly.
 
-        The file holds its modes too, since another machine's LAPACK may round them differently.
+        The file contains the modes too, because rounding in LAPACK differs between machines.
         """
         path = check_path("path", path)
         try:
@@ -167,23 +171,25 @@ class OnlineMemory:
             if tensors[name].dtype != dtype or tensors[name].ndim != ndim:
                 raise ValueError(f"its {name} is not {ndim}-dimensional {np.dtype(dtype)}")
             if not np.isfinite(tensors[name]).all():
-                raise ValueError(f"its {name} holds NaN or infinity")
+                raise ValueError(f"its {name} contains NaN or infinity")
         state, rates, readout = (
             tensors[name].view(complex) for name in ("state", "rates", "readout")
         )
         (alpha,), (time,), (count,) = (tensors[name] for name in ("alpha", "time", "count"))
         memory = cls(float(alpha), readout.shape[0], channels=state.shape[0])
-        own = memory._modes
-        if state.shape != memory._z.shape or rates.shape != own.rates.shape:
-            raise ValueError("its tensors do not fit together")
+        expected = memory._modes
+        if state.shape != memory._z.shape or rates.shape != expected.rates.shape:
+            raise ValueError("the shapes of its tensors are inconsistent")
         if not (
-            readout.shape == own.readout.shape
-            and np.allclose(rates, own.rates, rtol=1e-6)
-            and np.allclose(readout, own.readout, rtol=0, atol=1e-6 * np.abs(own.readout).max())
+            readout.shape == expected.readout.shape
+            and np.allclose(rates, expected.rates, rtol=1e-6)
+            and np.allclose(
+                readout, expected.readout, rtol=0, atol=1e-6 * np.abs(expected.readout).max()
+            )
         ):
             raise ValueError(f"its modes are not those of alpha={alpha}, order={memory.order}")
         if count < 0 or time < 0 or (count == 0) != (time == 0):
-            raise ValueError(f"{count} samples up to time {time:g} cannot be")
+            raise ValueError(f"{count} samples up to time {time:g} are inconsistent")
         memory._modes = Modes(rates, readout)
         memory._z, memory._time, memory.count = state, float(time), int(count)
         return memory

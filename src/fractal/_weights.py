@@ -1,11 +1,11 @@
-"""Models in one safetensors file: parameters as tensors, structure as JSON in its header.
+"""Serialization of models: one safetensors file, with the structure as JSON in its header.
 
-The JSON names classes and the values of their fields, nothing else. Only classes of `fractal.nn`,
-`fractal.baselines` and `equinox.nn`, and those registered by `register_classes`, can be named:
-loading a file sets their fields, imports nothing and calls nothing that the file names.
+The JSON contains class names and field values only. Allowed classes are those of `fractal.nn`,
+`fractal.baselines` and `equinox.nn`, and those registered with `register_classes`. Loading sets
+fields of these classes; it neither imports nor calls anything that the file names.
 
-A loaded object is checked against the annotations and invariants of its classes, and a
-`SequenceModel` by tracing a call, so that a damaged or tampered file is refused.
+A loaded object is validated against the annotations and invariants of its classes, and a
+`SequenceModel` by tracing a call, so that corrupted and tampered files are rejected.
 """
 
 import dataclasses
@@ -29,18 +29,18 @@ from ._errors import UserError
 from ._files import read_tensors, write_tensors
 
 _FORMAT = "fractal.model"
-_VERSION = 1  # of the layout of the JSON; a file of a later version is refused
+_VERSION = 1  # of the JSON layout; files of later versions are rejected
 _PUBLIC = {"fractal.nn": nn, "fractal.baselines": baselines, "equinox.nn": eqx.nn}
 _registered: dict[str, type] = {}
 
 
 def save(path: str | os.PathLike, model: Any) -> None:
-    """Write a model to a file, with all that is needed to build it again.
+    """Write a model, its parameters and its structure, to one file.
 
     **Arguments:**
 
-    - `path`: of the file; by convention it ends in `.safetensors`.
-    - `model`: a `SequenceModel`, a `FractalSSM`, any module made of these, or a state of one.
+    - `path`: path of the file; by convention it ends in `.safetensors`.
+    - `model`: a `SequenceModel`, a `FractalSSM`, any module composed of these, or their states.
       Modules of other packages must be registered first (`register_classes`).
     """
     path = check_path("path", path)
@@ -55,7 +55,10 @@ def save(path: str | os.PathLike, model: Any) -> None:
 
 
 def load(path: str | os.PathLike) -> Any:
-    """Read the model that `save` wrote. A file from a stranger cannot execute code."""
+    """Read a model written by `save`. Loading does not execute code from the file.
+
+    **Raises:** `ValueError` if the file is corrupted, or names a class that is not registered.
+    """
     path = check_path("path", path)
     try:
         tensors, metadata = read_tensors(path, _FORMAT)
@@ -66,7 +69,7 @@ def load(path: str | os.PathLike) -> Any:
             )
         structure = json.loads(metadata.get("structure", "null"))
         if not (isinstance(structure, dict) and "class" in structure):
-            raise ValueError("it holds no module")
+            raise ValueError("it contains no module")
         unused = set(tensors)
         model = _decode(structure, "", tensors, unused)
         if unused:
@@ -79,11 +82,11 @@ def load(path: str | os.PathLike) -> Any:
 
 
 def register_classes(prefix: str, classes: Sequence[type]) -> None:
-    """Let `save` and `load` handle modules of other packages.
+    """Register classes of other packages for `save` and `load`.
 
     **Arguments:**
 
-    - `prefix`: files name the classes as `prefix.ClassName`. A file can be loaded wherever the
+    - `prefix`: classes are stored as `prefix.ClassName`. A file can be loaded wherever the
       same prefix and class names are registered.
     - `classes`: Equinox modules or named tuples.
     """
@@ -98,11 +101,13 @@ def register_classes(prefix: str, classes: Sequence[type]) -> None:
             )
         name = f"{prefix}.{cls.__name__}"
         if _registered.setdefault(name, cls) is not cls:
-            raise UserError(f"{name} is registered already, for another class", argument="classes")
+            raise UserError(
+                f"{name} is registered already for a different class", argument="classes"
+            )
 
 
 def check_savable(model: Any) -> None:
-    """Raise `UserError` if `save` could not write this model; arrays may be abstract."""
+    """Raise `UserError` if the model cannot be saved. Arrays may be abstract."""
     _encode(model, "", {})
 
 
@@ -113,7 +118,7 @@ def _is_record(cls: Any) -> bool:
 
 
 def _encode(value: Any, name: str, tensors: dict[str, Any]) -> Any:
-    """Describe a value in JSON; arrays go to `tensors` under their path in the model."""
+    """Encode a value as JSON; arrays are added to `tensors` under their path in the model."""
 
     def within(items):
         return {
@@ -142,7 +147,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _decode(value: Any, name: str, tensors: dict[str, np.ndarray], unused: set[str]) -> Any:
-    """Build what `_encode` described."""
+    """Inverse of `_encode`; removes the tensors that it reads from `unused`."""
     if not isinstance(value, dict):
         return value
 
@@ -155,7 +160,7 @@ def _decode(value: Any, name: str, tensors: dict[str, np.ndarray], unused: set[s
     match value:
         case {"tensor": str(tensor), **rest} if not rest:
             if tensor not in tensors:
-                raise ValueError(f"it holds no tensor {tensor!r}")
+                raise ValueError(f"it contains no tensor {tensor!r}")
             unused.discard(tensor)
             return _array(tensors[tensor])
         case {"tuple": list(items), **rest} if not rest:
@@ -164,20 +169,20 @@ def _decode(value: Any, name: str, tensors: dict[str, np.ndarray], unused: set[s
             return list(within(enumerate(items)).values())
         case {"class": str(cls), "fields": dict(fields), **rest} if not rest:
             return _build(cls, name, within(fields.items()))
-    raise ValueError(f"{json.dumps(value)[:60]} is not understood")
+    raise ValueError(f"{json.dumps(value)[:60]} is not a valid value")
 
 
 def _array(tensor: np.ndarray) -> jax.Array:
     array = jnp.asarray(tensor)
     if array.dtype != tensor.dtype:
         raise ValueError(
-            f"it holds {tensor.dtype} numbers: call jax.config.update('jax_enable_x64', True) first"
+            f"it contains {tensor.dtype} tensors: call jax.config.update('jax_enable_x64', True)"
         )
     return array
 
 
 def _build(class_name: str, name: str, values: dict[str, Any]) -> Any:
-    """An instance of a registered class with these fields; later fields take their defaults."""
+    """Instantiate an allowed class from field values; missing fields take their defaults."""
     cls = _class_of(class_name)
     defaults = _defaults(cls)
     missing = [field for field in defaults if field not in values]
@@ -198,7 +203,7 @@ def _build(class_name: str, name: str, values: dict[str, Any]) -> Any:
 
 
 def _defaults(cls: Any) -> dict[str, Any]:
-    """The fields of a class, with `MISSING` for those without a default."""
+    """Default values by field name; `MISSING` for fields without a default."""
     if dataclasses.is_dataclass(cls):
         return {
             field.name: field.default
@@ -210,10 +215,10 @@ def _defaults(cls: Any) -> dict[str, Any]:
 
 
 def _check_annotations(cls: type, name: str, values: dict[str, Any]) -> None:
-    """Refuse values that the class does not declare; sizes of arrays must fit together."""
+    """Raise `ValueError` for values that do not match their annotations, array shapes included."""
     try:
         hints = typing.get_type_hints(cls)
-    except NameError:  # a class that was registered with annotations that only its module knows
+    except NameError:  # annotations of a registered class that cannot be resolved here
         return
     with jaxtyped("context"):
         for field, value in values.items():
@@ -225,7 +230,7 @@ def _check_annotations(cls: type, name: str, values: dict[str, Any]) -> None:
 
 
 def _is_instance(value: Any, hint: Any) -> bool:
-    """Whether a value fits an annotation; annotations of other kinds than ours accept anything."""
+    """Whether a value matches an annotation; unsupported kinds of annotations match anything."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_is_instance(value, one) for one in arguments)
@@ -249,12 +254,12 @@ def _is_instance(value: Any, hint: Any) -> bool:
 
 
 def _check_runs(model: Any) -> None:
-    """Trace a call of a `SequenceModel`, which fails where the sizes of its parts do not fit."""
+    """Trace a call of a `SequenceModel`, which fails if shapes of its parts are inconsistent."""
     if not isinstance(model, nn.SequenceModel):
         return
     dtypes = {x.dtype for x in jax.tree.leaves(model)}
     if dtypes not in ({jnp.dtype("float32")}, {jnp.dtype("float64")}):
-        raise ValueError(f"its tensors are of {', '.join(sorted(map(str, dtypes)))}")
+        raise ValueError(f"its tensors have dtypes {', '.join(sorted(map(str, dtypes)))}")
     shape: tuple[int, ...] = (3,)
     if isinstance(model.encoder, eqx.nn.Linear):
         shape = (3, model.encoder.weight.shape[1])
@@ -264,12 +269,12 @@ def _check_runs(model: Any) -> None:
     try:
         jax.eval_shape(model, jax.ShapeDtypeStruct(shape, dtype))
     except (TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"its parts do not fit together: {error}") from None
+        raise ValueError(f"the shapes of its parts are inconsistent: {error}") from None
 
 
 @functools.cache
 def _public_classes() -> dict[str, type]:
-    """The public classes of our own packages and of `equinox.nn`, by name."""
+    """Public classes of `fractal.nn`, `fractal.baselines` and `equinox.nn`, by qualified name."""
     return {
         f"{module}.{name}": cls
         for module, package in _PUBLIC.items()
@@ -292,7 +297,5 @@ def _name_of(cls: type, name: str) -> str:
 def _class_of(name: str) -> type:
     cls = _public_classes().get(name) or _registered.get(name)
     if cls is None:
-        raise ValueError(
-            f"{name!r} is not a class of {', '.join(_PUBLIC)}, nor one that is registered"
-        )
+        raise ValueError(f"{name!r} is not a class of {', '.join(_PUBLIC)}, nor a registered class")
     return cls

@@ -12,7 +12,7 @@ def layer(width=6, heads=2, **options):
 
 
 def explicit(attention, u, mask):
-    """Every weight of every head, in double precision."""
+    """All attention weights of all heads, in double precision."""
     u = np.asarray(u, float)
     queries, keys, values = np.einsum("phdw,tw->phtd", np.asarray(attention.projections, float), u)
     size = queries.shape[-1]
@@ -24,7 +24,7 @@ def explicit(attention, u, mask):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_outputs_equal_the_explicit_formula(causal):
-    """More queries than are taken at a time, and padding."""
+    """With more queries than one batch, and with padding."""
     attention, u = layer(causal=causal, qkv=8), signal(150, 6)
     mask = np.random.default_rng(0).uniform(size=150) < 0.8
     mask[0] = True
@@ -32,7 +32,7 @@ def test_outputs_equal_the_explicit_formula(causal):
     np.testing.assert_allclose(y[mask], explicit(attention, u, mask)[mask], atol=1e-5)
 
 
-def test_steps_and_chunks_with_carried_keys_equal_one_call():
+def test_resuming_from_cached_keys_equals_one_call():
     attention, u = layer(causal=True), signal(12, 6)
     y, final = attention(u)
     first, state = attention(u[:9])
@@ -55,10 +55,10 @@ def test_permuting_the_steps_permutes_the_outputs():
         (lambda: layer(heads=4), "qkv must be a multiple of heads = 4, got 6"),
         (lambda: layer(heads=0), "heads must be a whole number of at least 1"),
         (lambda: layer()(jnp.zeros((5, 6)), dt=1.0), "dt must be None"),
-        (lambda: layer().initial_state(), "take causal=True"),
+        (lambda: layer().initial_state(), "use causal=True"),
         (lambda: layer()(jnp.zeros((5, 6)), layer(causal=True).initial_state()), "causal=True"),
     ],
 )
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -14,7 +14,7 @@ def layer(width=3, order=5, **options):
 
 
 def dense_kernels(ssm, length):
-    """By matrix exponentials, or by the softmax as it is written."""
+    """Kernels by matrix exponentials, or by an explicit softmax."""
     real, frequency = np.asarray(ssm.real, float), np.asarray(ssm.frequency, float)
     eigenvalues = (-np.exp(real) if ssm.kernel == "exp" else real) + 1j * frequency
     steps, W = np.exp(np.asarray(ssm.log_dt, float)), complex_of(ssm.W)
@@ -34,25 +34,25 @@ def dense_kernels(ssm, length):
 
 @pytest.mark.parametrize(("kernel", "tolerance"), [("exp", 1e-11), ("softmax", 1e-5)])
 def test_outputs_equal_an_explicit_convolution(kernel, tolerance):
-    """1/x of the softmax is published as x̄/(|x|² + 10⁻⁷), which the plain one is not."""
+    """The softmax tolerance covers the published 1/x, which is x̄/(|x|² + 10⁻⁷)."""
     with jax.enable_x64(True):
         ssm, u = layer(kernel=kernel, bidirectional=True), signal(40, 3)
-        if kernel == "softmax":  # some modes that grow
+        if kernel == "softmax":  # with growing modes
             ssm = eqx.tree_at(lambda s: s.real, ssm, jnp.array([0.4, -0.5, -2.0, 1.3, -0.1]))
         forward, backward = dense_kernels(ssm, 40)
         expected = np.asarray(ssm.D) * np.asarray(u)
-        for now in range(40):
-            for then in range(40):
-                lag = now - then
+        for step in range(40):
+            for source in range(40):
+                lag = step - source
                 kernel = forward[:, lag] if lag >= 0 else backward[:, -lag - 1]
-                expected[now] += kernel * np.asarray(u[then])
+                expected[step] += kernel * np.asarray(u[source])
         np.testing.assert_allclose(ssm(u)[0], expected, atol=tolerance * np.abs(expected).max())
 
 
 @pytest.mark.parametrize(
     ("x64", "tolerance"), [(True, 1e-9), pytest.param(False, 1e-4, marks=pytest.mark.slow)]
 )
-def test_steps_and_chunks_with_carried_state_equal_the_convolution(x64, tolerance):
+def test_steps_and_resumed_calls_equal_the_convolution(x64, tolerance):
     with jax.enable_x64(x64):
         ssm, u = layer(order=16), signal(90, 3)
         y, final, steps, last, chunks = streamed(ssm, u, 40)
@@ -61,7 +61,7 @@ def test_steps_and_chunks_with_carried_state_equal_the_convolution(x64, toleranc
         np.testing.assert_allclose(last, final, atol=tolerance)
 
 
-def test_eigenvalues_start_as_half_of_legs_normal_form():
+def test_initial_eigenvalues_are_those_of_the_normal_part_of_legs():
     """Eigenvalues of the skew part of LegS of twice the order, by a general eigensolver."""
     n = np.arange(32)
     lower = np.tril(np.sqrt(np.outer(2 * n + 1, 2 * n + 1)), -1)
@@ -82,6 +82,6 @@ def test_eigenvalues_start_as_half_of_legs_normal_form():
         (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(5)), "dt must be one number"),
     ],
 )
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

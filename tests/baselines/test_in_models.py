@@ -1,4 +1,4 @@
-"""What all baselines have in common: padding, tasks, training, files."""
+"""Properties of all baselines: padding, tasks, training, serialization."""
 
 import functools
 
@@ -28,14 +28,14 @@ ATTENTION = {
 CAUSAL = {name: make for name, make in MIXERS.items() if name != "dss softmax"} | {
     name: functools.partial(make, causal=True) for name, make in ATTENTION.items()
 }
-BOTH_WAYS = {
+BIDIRECTIONAL = {
     name: functools.partial(make, bidirectional=True) for name, make in MIXERS.items()
 } | ATTENTION
 
 
-def slow_but(makers, *few):
-    """Parameters: all of them, those not named only with the slow tests."""
-    return [pytest.param(name, marks=() if name in few else pytest.mark.slow) for name in makers]
+def slow_except(makers, *fast):
+    """Test parameters for all names, marked slow except for `fast`."""
+    return [pytest.param(name, marks=() if name in fast else pytest.mark.slow) for name in makers]
 
 
 def model(name, makers, **options):
@@ -47,10 +47,10 @@ def model(name, makers, **options):
     return SequenceModel(7, 3, width=6, depth=1, key=jax.random.key(0), **options)
 
 
-@pytest.mark.parametrize("name", slow_but(BOTH_WAYS, "s4", "transformer"))
-def test_training_reaches_every_parameter(name):
-    """All of a batch at once, compiled; gradients are finite, and zero for random features only."""
-    m = model(name, BOTH_WAYS)
+@pytest.mark.parametrize("name", slow_except(BIDIRECTIONAL, "s4", "transformer"))
+def test_gradients_of_all_parameters_are_finite_and_nonzero(name):
+    """Only the gradient of random features is zero."""
+    m = model(name, BIDIRECTIONAL)
     x, keys = np.arange(40).reshape(2, 20) % 7, jax.random.split(jax.random.key(2))
 
     @jax.jit
@@ -65,8 +65,8 @@ def test_training_reaches_every_parameter(name):
         assert np.any(leaf != 0) != features, path
 
 
-@pytest.mark.parametrize("name", slow_but(CAUSAL, "s4", "performer"))
-def test_next_token_logits_do_not_see_the_future(name):
+@pytest.mark.parametrize("name", slow_except(CAUSAL, "s4", "performer"))
+def test_next_token_logits_are_causal(name):
     m, x = model(name, CAUSAL, task="next-token"), jnp.arange(30) % 7
     changed = x.at[20:].set((x[20:] + 1) % 7)
     before, after = jax.jit(jax.vmap(m))(jnp.stack([x, changed]))
@@ -75,35 +75,35 @@ def test_next_token_logits_do_not_see_the_future(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BOTH_WAYS)
-def test_a_model_learns_to_compare_padded_documents(name):
-    """Is the first token the same? Plain optax; the loss falls below chance."""
-    m = model(name, BOTH_WAYS, task="retrieval", gate="half_glu1")
+@pytest.mark.parametrize("name", BIDIRECTIONAL)
+def test_training_on_padded_retrieval_reduces_the_loss(name):
+    """Whether the first tokens are equal. The loss decreases below chance, log 2."""
+    m = model(name, BIDIRECTIONAL, task="retrieval", gate="half_glu1")
     tokens = jax.random.randint(jax.random.key(1), (64, 2, 12), 0, 3)
     same = (tokens[:, 0, 0] == tokens[:, 1, 0]).astype(int)
     mask = jnp.arange(12) < jax.random.randint(jax.random.key(3), (64, 2, 1), 4, 13)
     optimizer = optax.adam(1e-2)
 
     @jax.jit
-    def update(m, moments):
+    def update(m, opt_state):
         def loss(m):
-            answers = jax.vmap(lambda x, mask: m(x, mask=mask))(tokens, mask)
-            return optax.softmax_cross_entropy_with_integer_labels(answers, same).mean()
+            logits = jax.vmap(lambda x, mask: m(x, mask=mask))(tokens, mask)
+            return optax.softmax_cross_entropy_with_integer_labels(logits, same).mean()
 
         value, gradient = jax.value_and_grad(loss)(m)
-        updates, moments = optimizer.update(gradient, moments)
-        return optax.apply_updates(m, updates), moments, value
+        updates, opt_state = optimizer.update(gradient, opt_state)
+        return optax.apply_updates(m, updates), opt_state, value
 
-    moments = optimizer.init(m)
+    opt_state = optimizer.init(m)
     for _ in range(300):
-        m, moments, value = update(m, moments)
+        m, opt_state, value = update(m, opt_state)
     assert value < 0.45
 
 
-@pytest.mark.parametrize("name", slow_but(BOTH_WAYS, "s4", "transformer"))
-def test_padding_changes_nothing_before_it(name):
-    """The softmax kernel of DSS spans the padded length: only values must not matter there."""
-    mixer, u = BOTH_WAYS[name](6, key=jax.random.key(0)), signal(20, 6)
+@pytest.mark.parametrize("name", slow_except(BIDIRECTIONAL, "s4", "transformer"))
+def test_padding_does_not_change_earlier_outputs(name):
+    """The softmax kernel of DSS depends on the padded length, but not on values at padding."""
+    mixer, u = BIDIRECTIONAL[name](6, key=jax.random.key(0)), signal(20, 6)
     run = jax.jit(lambda mixer, u, mask=None: mixer(u, mask=mask)[0])
     mask = np.arange(27) < 20
     garbage = np.where(np.arange(7)[:, None] == 3, np.nan, 1e3)
@@ -125,17 +125,17 @@ def test_padding_changes_nothing_before_it(name):
         ({"pooling": "none", "dtype": "bfloat16", "norm": "batch"}, (20, 3)),
     ],
 )
-def test_answers_have_the_shape_of_their_task(name, options, shape):
+def test_outputs_have_the_shape_of_the_task(name, options, shape):
     m = model(name, CAUSAL, **options)
     x = signal(20, 7) if options.get("tokens") is False else jnp.arange(20) % 7
-    answer = jax.jit(lambda m, x: m(x))(m, x)
-    assert answer.shape == shape
-    assert np.all(np.isfinite(answer))
+    output = jax.jit(lambda m, x: m(x))(m, x)
+    assert output.shape == shape
+    assert np.all(np.isfinite(output))
 
 
-@pytest.mark.parametrize("name", BOTH_WAYS)
-def test_a_baseline_comes_back_from_its_file(tmp_path, name):
-    m = model(name, BOTH_WAYS, final_norm=True)
+@pytest.mark.parametrize("name", BIDIRECTIONAL)
+def test_save_and_load_restore_a_baseline(tmp_path, name):
+    m = model(name, BIDIRECTIONAL, final_norm=True)
     fractal.save(tmp_path / "model.safetensors", m)
     loaded = fractal.load(tmp_path / "model.safetensors")
     assert jax.tree.structure(loaded) == jax.tree.structure(m)
@@ -144,7 +144,7 @@ def test_a_baseline_comes_back_from_its_file(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["s5", "s4", "lmu", "transformer", "performer"])
-def test_a_state_comes_back_from_its_file(tmp_path, name):
+def test_save_and_load_restore_a_state(tmp_path, name):
     state = model(name, CAUSAL).initial_state()
     fractal.save(tmp_path / "state.safetensors", state)
     assert jax.tree.structure(fractal.load(tmp_path / "state.safetensors")) == jax.tree.structure(
@@ -152,9 +152,9 @@ def test_a_state_comes_back_from_its_file(tmp_path, name):
     )
 
 
-@pytest.mark.parametrize("name", [name for name in BOTH_WAYS if name not in ATTENTION])
-def test_both_directions_need_the_whole_sequence(name):
-    mixer = BOTH_WAYS[name](6, key=jax.random.key(0))
+@pytest.mark.parametrize("name", [name for name in BIDIRECTIONAL if name not in ATTENTION])
+def test_bidirectional_mixers_have_no_step_or_state(name):
+    mixer = BIDIRECTIONAL[name](6, key=jax.random.key(0))
     state = CAUSAL[name.split()[0]](6, key=jax.random.key(0)).initial_state()
     for call in (lambda: mixer.step(jnp.zeros(6), state), lambda: mixer(jnp.zeros((5, 6)), state)):
         with pytest.raises(ValueError, match=r"whole sequence|length of the sequence"):

@@ -17,7 +17,7 @@ def layer(width=3, order=6, memories=2, window=20.0, **options):
 
 
 def brute_force(lmu, u, dt=1.0):
-    """Memories after each step by the matrix exponential of the delay's matrices."""
+    """Memories after each step, by matrix exponentials of the delay system."""
     d = lmu.order
     A, B = np.zeros((d, d)), np.zeros(d)
     for n in range(d):
@@ -47,8 +47,8 @@ def test_outputs_equal_a_loop_of_matrix_exponentials(bidirectional, dt):
         np.testing.assert_allclose(lmu(u, dt=dt)[0], expected, atol=1e-11)
 
 
-def test_the_memory_holds_the_window_of_a_band_limited_signal():
-    """u(t − r θ) = Σ P_n(2r − 1) m_n, for periods of a third of the window and more."""
+def test_memory_reconstructs_the_window_of_a_band_limited_signal():
+    """u(t − r θ) = Σ P_n(2r − 1) m_n, for periods of at least a third of the window."""
     window, length = 200, 700
     lmu = layer(1, order=16, memories=1, window=window)
     lmu = eqx.tree_at(lambda x: x.encoders, lmu, jnp.ones((1, 1)))
@@ -58,7 +58,7 @@ def test_the_memory_holds_the_window_of_a_band_limited_signal():
     def value(time):
         return np.sin(frequencies * time[:, None] + phases).sum(axis=1)
 
-    samples = value(np.arange(length) + 0.5)  # each held for a step around its middle
+    samples = value(np.arange(length) + 0.5)  # midpoints of the zero-order hold intervals
     _, m = lmu(jnp.asarray(samples, jnp.float32)[:, None])
     ages = np.linspace(0, 1, 101)
     polynomials = scipy.special.eval_legendre(np.arange(16), 2 * ages[:, None] - 1)
@@ -66,7 +66,7 @@ def test_the_memory_holds_the_window_of_a_band_limited_signal():
     assert np.abs(recalled - expected).max() < 0.03 * np.abs(expected).max()
 
 
-def test_steps_and_chunks_with_carried_state_equal_one_call():
+def test_steps_and_resumed_calls_equal_one_call():
     lmu, u = layer(), signal(90, 3)
     y, final, steps, last, chunks = streamed(lmu, u, 40)
     for other in (steps, chunks):
@@ -83,6 +83,6 @@ def test_steps_and_chunks_with_carried_state_equal_one_call():
         (lambda: layer(bidirectional=True).initial_state(), "no step or state"),
     ],
 )
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -14,7 +14,7 @@ def layer(width=6, heads=2, **options):
 
 
 def explicit(performer, u, mask):
-    """Every weight of every head as a product of features, in double precision."""
+    """All weights of all heads as products of features, in double precision."""
     u = np.asarray(u, float)
     queries, keys, values = np.einsum("phdw,tw->phtd", np.asarray(performer.projections, float), u)
     if performer.random_features is None:
@@ -24,7 +24,7 @@ def explicit(performer, u, mask):
         W = np.asarray(performer.random_features, float)
         queries, keys = (x / x.shape[-1] ** 0.25 for x in (queries, keys))
         queries, keys = (x @ W.T - np.sum(x**2, -1, keepdims=True) / 2 for x in (queries, keys))
-        largest = np.where(mask, keys.max(axis=-1), -np.inf)  # of all keys, or of all so far
+        largest = np.where(mask, keys.max(axis=-1), -np.inf)
         c = np.maximum.accumulate(largest, axis=1) if performer.causal else largest.max(1)[:, None]
         c = np.broadcast_to(c, largest.shape)
         queries = np.exp(queries - queries.max(axis=-1, keepdims=True)) + 1e-6
@@ -54,24 +54,24 @@ def test_outputs_equal_the_explicit_quadratic_formula(features, causal):
 
 
 def test_random_features_estimate_the_softmax_kernel_without_bias():
-    """The mean over many draws lies within four standard errors of exp(q·k/√d)."""
+    """The mean over many samples lies within four standard errors of exp(q·k/√d)."""
     queries, keys = 0.6 * signal(6, 4), 0.6 * signal(5, 4, seed=2)
 
     @jax.jit
     @jax.vmap
     def estimate(key):
-        W = orthogonal_rows(key, 6, 4)  # one whole block and a half
+        W = orthogonal_rows(key, 6, 4)  # one and a half blocks
         q, k = (jnp.exp(favor_exponents(W, x)) for x in (queries, keys))
         return q @ k.T / 6
 
-    drawn = np.asarray(estimate(jax.random.split(jax.random.key(0), 40_000)), float)
+    samples = np.asarray(estimate(jax.random.split(jax.random.key(0), 40_000)), float)
     expected = np.exp(np.asarray(queries @ keys.T, float) / 2)
-    error = drawn.std(axis=0) / np.sqrt(len(drawn))
-    assert np.all(np.abs(drawn.mean(axis=0) - expected) < 4 * error)
+    error = samples.std(axis=0) / np.sqrt(len(samples))
+    assert np.all(np.abs(samples.mean(axis=0) - expected) < 4 * error)
     assert np.all(error < 0.02 * expected)
 
 
-def test_rows_are_orthogonal_within_blocks_and_as_long_as_gaussian_ones():
+def test_rows_are_orthogonal_within_blocks_with_gaussian_norms():
     W = np.asarray(jax.vmap(lambda key: orthogonal_rows(key, 12, 8))(
         jax.random.split(jax.random.key(0), 500)
     ))  # fmt: skip
@@ -82,8 +82,8 @@ def test_rows_are_orthogonal_within_blocks_and_as_long_as_gaussian_ones():
     np.testing.assert_allclose(W.mean(axis=0), 0, atol=0.25)
 
 
-def test_the_error_falls_with_the_square_root_of_the_number_of_features():
-    """The first rows of many are as good as few."""
+def test_error_decreases_as_the_square_root_of_the_number_of_features():
+    """The first 32 of 512 rows have the distribution of 32 rows."""
     performer, u = layer(), 0.4 * signal(50, 6)
     attention = eqx.tree_at(
         lambda a: (a.projections, a.out), Attention(6, heads=2, key=jax.random.key(0)),
@@ -96,11 +96,11 @@ def test_the_error_falls_with_the_square_root_of_the_number_of_features():
 
         def squares(key):
             W = orthogonal_rows(key, 512, 3)
-            drawn = [
+            samples = [
                 eqx.tree_at(lambda p: p.random_features, performer, W[:count])
                 for count in (32, 512)
             ]
-            return jnp.stack([jnp.mean((p(u)[0] - exact) ** 2) for p in drawn])
+            return jnp.stack([jnp.mean((p(u)[0] - exact) ** 2) for p in samples])
 
         return jnp.sqrt(jax.vmap(squares)(keys).mean(axis=0)), jnp.abs(exact).max()
 
@@ -110,7 +110,7 @@ def test_the_error_falls_with_the_square_root_of_the_number_of_features():
 
 
 @pytest.mark.parametrize("features", ["favor", "relu"])
-def test_steps_and_chunks_with_carried_state_equal_one_call(features):
+def test_steps_and_resumed_calls_equal_one_call(features):
     performer, u = layer(causal=True, features=features), signal(90, 6)
     y, final, steps, last, chunks = streamed(performer, u, 40)
     for other in (steps, chunks):
@@ -132,9 +132,9 @@ def test_features_are_not_trained():
         (lambda: layer(features="cosine"), "features must be one of favor, relu"),
         (lambda: layer(count=0), "count must be a whole number of at least 1"),
         (lambda: layer()(jnp.zeros((5, 6)), dt=1.0), "dt must be None"),
-        (lambda: layer().initial_state(), "take causal=True"),
+        (lambda: layer().initial_state(), "use causal=True"),
     ],
 )
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

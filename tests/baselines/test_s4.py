@@ -14,7 +14,7 @@ def layer(width=2, order=8, length=30, **options):
 
 
 def dense(ssm, dt=1.0):
-    """Ā, B̄ and C of every channel as dense matrices over all conjugate pairs."""
+    """Ā, B̄ and C per channel as dense matrices over all conjugate pairs."""
     copies = len(ssm.log_decay)
     half = -np.exp(np.asarray(ssm.log_decay, float)) + 1j * np.asarray(ssm.frequency, float)
     both = [np.concatenate([x, x.conj()], axis=-1) for x in
@@ -42,14 +42,14 @@ def convolved(ssm, u, dt=1.0):
         powers = np.stack([np.linalg.matrix_power(A, k) @ B for k in range(len(u))], axis=1)
         kernels = C @ powers
         assert np.abs(kernels.imag).max() < 1e-10
-        for now in range(len(u)):
-            y[now, h] += kernels[0, : now + 1].real @ u[now::-1, h]
+        for step in range(len(u)):
+            y[step, h] += kernels[0, : step + 1].real @ u[step::-1, h]
             if len(C) == 2:
-                y[now, h] += kernels[1, : len(u) - now - 1].real @ u[now + 1 :, h]
+                y[step, h] += kernels[1, : len(u) - step - 1].real @ u[step + 1 :, h]
     return y
 
 
-def test_the_start_is_legs_in_another_basis():
+def test_initial_system_is_legs_in_another_basis():
     for order in (4, 64):
         legs = normal_legs(order)
         eigenvalues, P, B = (
@@ -80,8 +80,8 @@ def test_outputs_equal_a_convolution_with_powers_of_the_dense_matrices(
         np.testing.assert_allclose(ssm(u, dt=dt)[0], convolved(ssm, u, dt or 1.0), atol=1e-9)
 
 
-def test_what_is_trained_is_c_times_one_minus_the_power():
-    """C itself starts as complex noise of unit variance, whatever the length."""
+def test_readout_of_the_initial_state_is_c_recovered_from_the_parameter():
+    """The initial C is complex normal of unit variance, independent of the length."""
     with jax.enable_x64(True):
         ssm = layer(width=64, length=30)
         C = np.stack([C[0, :4] for _, _, C in dense(ssm)])
@@ -92,7 +92,7 @@ def test_what_is_trained_is_c_times_one_minus_the_power():
 @pytest.mark.parametrize(
     ("x64", "tolerance"), [(False, 1e-4), pytest.param(True, 1e-9, marks=pytest.mark.slow)]
 )
-def test_steps_and_chunks_with_carried_state_equal_the_convolution(x64, tolerance):
+def test_steps_and_resumed_calls_equal_the_convolution(x64, tolerance):
     with jax.enable_x64(x64):
         ssm, u = layer(order=32, length=90), signal(90, 2)
         y, final, steps, last, chunks = streamed(ssm, u, 40)
@@ -111,6 +111,6 @@ def test_steps_and_chunks_with_carried_state_equal_the_convolution(x64, toleranc
         (lambda: layer(bidirectional=True).initial_state(), "no step or state"),
     ],
 )
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

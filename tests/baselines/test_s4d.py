@@ -13,7 +13,7 @@ def layer(width=4, order=8, **options):
 
 
 def dense_kernels(ssm, length, dt=1.0):
-    """Kernels of every channel from the discretized matrices, power by power."""
+    """Kernels per channel by powers of the discretized matrices."""
     copies = len(ssm.log_decay)
     A = -np.exp(np.asarray(ssm.log_decay, float)) + 1j * np.asarray(ssm.frequency, float)
     B, C = complex_of(ssm.B), complex_of(ssm.C)
@@ -22,14 +22,14 @@ def dense_kernels(ssm, length, dt=1.0):
         a, b = A[h % copies], B[h % copies]
         n = len(a)
         if ssm.discretization == "zoh":
-            together = np.zeros((n + 1, n + 1), complex)
-            together[:n, :n], together[:n, n] = np.diag(a), b
-            moved = scipy.linalg.expm(step * together)
-            A_bar, x = moved[:n, :n], moved[:n, n]
+            augmented = np.zeros((n + 1, n + 1), complex)
+            augmented[:n, :n], augmented[:n, n] = np.diag(a), b
+            discrete = scipy.linalg.expm(step * augmented)
+            A_bar, x = discrete[:n, :n], discrete[:n, n]
         else:
-            below = np.eye(n) - step / 2 * np.diag(a)
-            A_bar = np.linalg.solve(below, np.eye(n) + step / 2 * np.diag(a))
-            x = np.linalg.solve(below, step * b)
+            denominator = np.eye(n) - step / 2 * np.diag(a)
+            A_bar = np.linalg.solve(denominator, np.eye(n) + step / 2 * np.diag(a))
+            x = np.linalg.solve(denominator, step * b)
         for k in range(length):
             kernels[:, h, k] = 2 * (C[:, h] @ x).real
             x = A_bar @ x
@@ -37,15 +37,15 @@ def dense_kernels(ssm, length, dt=1.0):
 
 
 def convolved(kernels, D, u):
-    """Sums over all lags; the second kernel reads what comes after, from the next step on."""
+    """Explicit convolution; the second kernel is over later steps."""
     u = np.asarray(u, float)
     y = np.asarray(D, float) * u
-    for now in range(len(u)):
-        for then in range(len(u)):
-            if then <= now:
-                y[now] += kernels[0, :, now - then] * u[then]
+    for step_number in range(len(u)):
+        for source in range(len(u)):
+            if source <= step_number:
+                y[step_number] += kernels[0, :, step_number - source] * u[source]
             elif len(kernels) == 2:
-                y[now] += kernels[1, :, then - now - 1] * u[then]
+                y[step_number] += kernels[1, :, source - step_number - 1] * u[source]
     return y
 
 
@@ -73,7 +73,7 @@ def test_outputs_equal_a_convolution_with_powers_of_the_dense_matrices(options, 
         pytest.param("zoh", False, 1e-4, marks=pytest.mark.slow),
     ],
 )
-def test_steps_and_chunks_with_carried_state_equal_the_convolution(discretization, x64, tolerance):
+def test_steps_and_resumed_calls_equal_the_convolution(discretization, x64, tolerance):
     with jax.enable_x64(x64):
         ssm, u = layer(order=32, discretization=discretization), signal(90, 4)
         y, final, steps, last, chunks = streamed(ssm, u, 40)
@@ -82,7 +82,7 @@ def test_steps_and_chunks_with_carried_state_equal_the_convolution(discretizatio
         np.testing.assert_allclose(last, final, atol=tolerance)
 
 
-def test_frequencies_start_as_published():
+def test_initial_frequencies_are_as_published():
     """(N/π)(N/(2n+1) − 1), πn, and those of LegS, which the first approximates."""
     n = np.arange(32)
     np.testing.assert_allclose(layer(order=64, init="lin").frequency[0], np.pi * n, rtol=1e-6)
@@ -93,7 +93,7 @@ def test_frequencies_start_as_published():
     np.testing.assert_allclose(layer().log_decay, np.log(0.5), rtol=1e-6)
 
 
-def test_a_step_that_forgets_everything_at_once_stays_finite():
+def test_gradients_are_finite_for_a_zero_gate():
     """Bilinear gate of zero: Δλ = −2."""
     ssm = layer(init="lin", discretization="bilinear", dt_min=4, dt_max=4)
     loss = jax.jit(jax.value_and_grad(lambda s, u: jnp.sum(s(u)[0])))
@@ -113,6 +113,6 @@ def test_a_step_that_forgets_everything_at_once_stays_finite():
         (lambda: layer(bidirectional=True).initial_state(), "no step or state"),
     ],
 )
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -15,7 +15,7 @@ def layer(width=3, order=16, blocks=2, **options):
 
 
 def published(ssm, u, dt=1.0, mask=None, clip=False):
-    """The formulas of the paper, step by step in complex128."""
+    """The published formulas, as a loop in complex128."""
     real = np.asarray(ssm.Lambda_re, float)
     eigenvalues = (np.minimum(real, -1e-4) if clip else real) + 1j * np.asarray(ssm.Lambda_im)
     B, C = (np.asarray(x, float) for x in (ssm.B, ssm.C))
@@ -69,8 +69,8 @@ def test_outputs_equal_the_published_formulas_in_a_loop(options, irregular, x64,
         np.testing.assert_allclose(y[counted], expected[counted], atol=tolerance)
 
 
-def test_eigenvalues_start_as_blocks_of_legs_normal_form():
-    """The largest and smallest frequencies that S5's paper sizes have."""
+def test_initial_eigenvalues_are_blocks_of_the_normal_part_of_legs():
+    """Largest and smallest frequencies at the published orders."""
     for order, fastest, slowest in [(2, 0.866, 0.866), (16, 80.97, 0.352), (64, 1303.3, 0.264)]:
         eigenvalues = normal_legs(order).eigenvalues
         np.testing.assert_allclose(eigenvalues.real, -0.5)
@@ -89,33 +89,33 @@ def test_eigenvalues_start_as_blocks_of_legs_normal_form():
         pytest.param("complex_normal", 1.0, marks=pytest.mark.slow),
     ],
 )
-def test_parameters_start_with_the_published_variances(C_init, variance):
-    """V* V = 1 on the kept half: turning by V keeps the variance of complex noise."""
+def test_initial_parameters_have_the_published_variances(C_init, variance):
+    """V* V = I on the stored half: multiplication by V preserves the variance of complex noise."""
     ssm = S5(50, order=64, blocks=4, C_init=C_init, key=jax.random.key(0))
     np.testing.assert_allclose(np.mean(np.sum(ssm.C**2, axis=-1)), variance, rtol=0.1)
     np.testing.assert_allclose(np.mean(np.sum(ssm.B**2, axis=-1)), 1 / 64, rtol=0.1)
-    # JAX's own initializer on the shapes that the published code hands to it.
+    # The initializer of JAX, for the shapes that the published code passes to it.
     lecun = jax.nn.initializers.lecun_normal()
-    drawn = lecun(jax.random.key(0), (64, 50))
-    np.testing.assert_allclose(np.var(drawn), 1 / 64, rtol=0.05)
+    samples = lecun(jax.random.key(0), (64, 50))
+    np.testing.assert_allclose(np.var(samples), 1 / 64, rtol=0.05)
     if C_init != "complex_normal":
         shape = (50, 64, 2) if C_init == "lecun" else (1, 64, 2)
         keys = jax.random.split(jax.random.key(0), 20)
-        drawn = jax.vmap(lambda key: lecun(key, shape))(keys)
-        np.testing.assert_allclose(2 * np.var(drawn), variance, rtol=0.1)
+        samples = jax.vmap(lambda key: lecun(key, shape))(keys)
+        np.testing.assert_allclose(2 * np.var(samples), variance, rtol=0.1)
 
 
-def test_steps_start_log_uniform_one_for_each_state():
+def test_initial_step_sizes_are_log_uniform_with_one_per_mode():
     steps = layer(dt_min=1e-4, dt_max=1e-1).log_step
     assert steps.shape == (8, 1)
     assert np.log(1e-4) <= steps.min() < steps.max() <= np.log(1e-1)
     many = log_steps(jax.random.key(0), (256, 1), (1e-4, 1e-1))
-    place = (np.asarray(many) - np.log(1e-4)) / np.log(1e3)
-    assert 0 <= place.min() < place.max() <= 1
-    np.testing.assert_allclose([place.mean(), place.var()], [1 / 2, 1 / 12], atol=0.04)
+    quantile = (np.asarray(many) - np.log(1e-4)) / np.log(1e3)
+    assert 0 <= quantile.min() < quantile.max() <= 1
+    np.testing.assert_allclose([quantile.mean(), quantile.var()], [1 / 2, 1 / 12], atol=0.04)
 
 
-def test_steps_and_chunks_with_carried_state_equal_one_call():
+def test_steps_and_resumed_calls_equal_one_call():
     ssm, u = layer(), signal(40, 3)
     y, final, steps, last, chunks = streamed(ssm, u, 20)
     for other in (steps, chunks):
@@ -124,8 +124,8 @@ def test_steps_and_chunks_with_carried_state_equal_one_call():
 
 
 @pytest.mark.slow
-def test_half_the_samples_with_dt_two_follow_the_same_signal():
-    """S5's step_rescale: held samples, so that the states agree at the ends of the long ones."""
+def test_dt_two_on_half_of_the_samples_gives_the_same_states():
+    """Equivalent to step_rescale of the published code, for a piecewise-constant signal."""
     ssm, u = layer(), signal(30, 3)
     fine, coarse = ssm(jnp.repeat(u, 2, axis=0)), ssm(u, dt=2.0)
     np.testing.assert_allclose(fine[1], coarse[1], atol=1e-5)
@@ -143,12 +143,12 @@ def test_half_the_samples_with_dt_two_follow_the_same_signal():
         (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(4)), "dt must be a number or have shape"),
     ],
 )
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_padding_at_the_end_is_a_count_as_well_as_a_mask(rng):
+def test_lengths_and_mask_are_equivalent_for_trailing_padding(rng):
     with jax.enable_x64(True):
         ssm = S5(4, order=8, blocks=2, bidirectional=True, key=jax.random.key(0))
         u = rng.normal(size=(30, 4))

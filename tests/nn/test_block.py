@@ -16,7 +16,7 @@ def dense(linear, x):
 
 
 @pytest.mark.parametrize("gate", ["silu", "half_glu1", "half_glu2", "full_glu"])
-def test_a_block_is_the_formula_of_its_gate(gate):
+def test_output_equals_the_formula_of_the_gate(gate):
     b, x = block(gate), jax.random.normal(jax.random.key(2), (16, 6))
     z = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
     y = b.mixer(z)[0]
@@ -34,27 +34,27 @@ def test_a_block_is_the_formula_of_its_gate(gate):
     np.testing.assert_allclose(jax.jit(lambda b, x: b(x)[0])(b, x), expected, atol=1e-5)
 
 
-def test_dropout_leaves_whole_channels_out_and_keeps_the_mean():
+def test_dropout_drops_whole_channels_and_preserves_the_mean():
     b, x = block(dropout=0.5), jnp.ones((16, 6))
     full = b(x)[0] - x
     train = jax.jit(jax.vmap(lambda key: b.training(x, key=key)[0] - x))
     dropped = train(jax.random.split(jax.random.key(0), 200))
-    gone = np.asarray(dropped == 0)
-    np.testing.assert_array_equal(gone.all(axis=1), gone.any(axis=1))
-    kept = np.broadcast_to(2 * full, dropped.shape)[~gone]
-    np.testing.assert_allclose(dropped[~gone], kept, rtol=1e-5)
-    assert 0.4 < gone.mean() < 0.6
+    zeroed = np.asarray(dropped == 0)
+    np.testing.assert_array_equal(zeroed.all(axis=1), zeroed.any(axis=1))
+    kept = np.broadcast_to(2 * full, dropped.shape)[~zeroed]
+    np.testing.assert_allclose(dropped[~zeroed], kept, rtol=1e-5)
+    assert 0.4 < zeroed.mean() < 0.6
     np.testing.assert_array_equal(train(jax.random.split(jax.random.key(0), 200)), dropped)
 
 
-def test_layer_norm_gives_each_step_mean_zero_and_variance_one():
+def test_layer_norm_standardizes_each_step():
     x = 3 + 2 * jax.random.normal(jax.random.key(0), (20, 50))
     y = LayerNorm(50)(x)
     np.testing.assert_allclose(y.mean(axis=1), 0, atol=1e-5)
     np.testing.assert_allclose(y.var(axis=1), 1, rtol=1e-3)
 
 
-def test_batch_norm_counts_all_steps_of_the_batch_but_no_padding():
+def test_batch_norm_statistics_include_all_steps_except_padding():
     norm = BatchNorm(3, momentum=0.9)
     rng = np.random.default_rng(0)
     x, lengths = rng.normal(2, 3, (4, 10, 3)).astype(np.float32), np.array([10, 3, 7, 1])
@@ -77,6 +77,6 @@ def test_batch_norm_counts_all_steps_of_the_batch_but_no_padding():
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\)"),
     ],
 )
-def test_bad_arguments_are_named(options, message):
+def test_invalid_arguments_raise_value_error(options, message):
     with pytest.raises(ValueError, match=message):
         block(**options)

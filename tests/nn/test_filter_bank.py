@@ -12,7 +12,7 @@ ALPHAS = (0.02, 0.1, 0.45, 0.7, 0.93)
 
 @pytest.mark.parametrize("init", ["normal", "fractional"])
 @pytest.mark.parametrize("order", [2, 4, 16, 64])
-def test_learned_alpha_gives_the_eigenvalues_and_gains_of_that_alpha(init, order):
+def test_learned_alpha_bank_equals_the_spectrum_at_its_alphas(init, order):
     with jax.enable_x64(True):
         bank = LearnedAlphaBank(init, order, ALPHAS)
         np.testing.assert_allclose(bank.alphas, ALPHAS, rtol=1e-12)
@@ -28,11 +28,11 @@ def test_learned_alpha_gives_the_eigenvalues_and_gains_of_that_alpha(init, order
 def test_gradient_of_alpha_equals_finite_differences_of_the_eigenvalues(init):
     order, alpha, h = 16, 0.4, 1e-5
     bank = LearnedAlphaBank(init, order, [alpha])
-    slope = jax.grad(lambda place: _at(bank, place).alphas[0])(bank.place)
-    moved = jax.jacobian(lambda place: jnp.stack(_at(bank, place)()))(bank.place)
+    slope = jax.grad(lambda place: _with_place(bank, place).alphas[0])(bank.place)
+    jacobian = jax.jacobian(lambda place: jnp.stack(_with_place(bank, place)()))(bank.place)
     above, below = (spectrum(init, alpha + s * h, order) for s in (1, -1))
     for got, (x, y) in zip(
-        moved[..., 0] / slope,
+        jacobian[..., 0] / slope,
         [
             (above.rates.real, below.rates.real),
             (above.rates.imag, below.rates.imag),
@@ -44,7 +44,7 @@ def test_gradient_of_alpha_equals_finite_differences_of_the_eigenvalues(init):
         np.testing.assert_allclose(got, expected, atol=1e-4 * max(1.0, np.abs(expected).max()))
 
 
-def _at(bank, place):
+def _with_place(bank, place):
     return eqx.tree_at(lambda bank: bank.place, bank, place)
 
 
@@ -69,22 +69,24 @@ def test_loss_gradient_of_learned_alpha_equals_finite_differences_under_jit(init
             np.testing.assert_allclose(got[i], expected, rtol=1e-4, atol=1e-9)
 
 
-def test_learned_alpha_stays_inside_its_range_wherever_training_goes():
+def test_learned_alpha_is_bounded_with_finite_gradients():
     bank = LearnedAlphaBank("normal", 4, [0.0, 0.5, 0.94])
     assert np.all((np.asarray(bank.alphas) > 0.01) & (np.asarray(bank.alphas) < 0.94))
     for far in (-1e3, 1e3):
-        away = _at(bank, jnp.full(3, far))
+        away = _with_place(bank, jnp.full(3, far))
         assert np.all((np.asarray(away.alphas) > 0.0099) & (np.asarray(away.alphas) < 0.9401))
-        gradient = jax.grad(lambda place: jnp.sum(jnp.stack(_at(bank, place)())))(away.place)
+        gradient = jax.grad(lambda place: jnp.sum(jnp.stack(_with_place(bank, place)())))(
+            away.place
+        )
         assert np.all(np.isfinite(gradient))
 
 
-def test_learned_alpha_is_refused_for_the_published_spectrum_which_has_none():
+def test_learned_alpha_with_the_published_spectrum_raises():
     with pytest.raises(ValueError, match="the same for every alpha"):
         FractalSSM(2, order=8, init="published", learn_alpha=True, key=jax.random.key(0))
 
 
-def test_a_free_bank_starts_at_the_spectra_of_its_blocks():
+def test_free_bank_is_initialized_by_the_spectra_of_its_blocks():
     blocks = [spectrum("fractional", alpha, 8) for alpha in (0.2, 0.8)]
     decay, frequency, gain = FreeBank(blocks)()
     rates = np.concatenate([block.rates for block in blocks])

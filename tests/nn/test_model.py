@@ -40,30 +40,30 @@ def values(*shape, seed=1):
         ({"task": "next-token"}, tokens(20), (20, 3)),
     ],
 )
-def test_answers_have_the_shape_of_their_task(options, x, shape):
-    answer = eqx.filter_jit(model(depth=1, **options))(x)
-    assert answer.shape == shape
-    assert np.all(np.isfinite(answer))
+def test_outputs_have_the_shape_of_the_task(options, x, shape):
+    output = eqx.filter_jit(model(depth=1, **options))(x)
+    assert output.shape == shape
+    assert np.all(np.isfinite(output))
 
 
 @pytest.mark.parametrize("pooling", ["mean", "last", "none"])
 @pytest.mark.parametrize("clock", ["uniform", "scale-invariant"])
-def test_streaming_equals_the_whole_sequence(pooling, clock):
+def test_streaming_equals_one_call(pooling, clock):
     m = model(mixer=functools.partial(SMALL, clock=clock), pooling=pooling, norm="batch")
     x, state = tokens(12), m.initial_state()
     whole, step = eqx.filter_jit(m), eqx.filter_jit(m.step)
     if pooling == "none":
         expected = whole(x)
-    else:  # the answer after each prefix, padded to one length
+    else:  # the output for each prefix, padded to one length
         prefixes = jnp.arange(12)[None] < jnp.arange(1, 13)[:, None]
         expected = jax.jit(jax.vmap(lambda mask: m(x, mask=mask)))(prefixes)
     for k in range(12):
-        answer, state = step(x[k], state)
-        np.testing.assert_allclose(answer, expected[k], atol=1e-5)
+        output, state = step(x[k], state)
+        np.testing.assert_allclose(output, expected[k], atol=1e-5)
 
 
 @pytest.mark.parametrize("pooling", ["mean", pytest.param("last", marks=pytest.mark.slow)])
-def test_padding_does_not_change_the_answer(pooling):
+def test_padding_does_not_change_the_output(pooling):
     m = model(mixer=functools.partial(SMALL, bidirectional=True), pooling=pooling, tokens=False)
     x, mask = values(15, 7), jnp.arange(24) < 15
     padded = jnp.concatenate([x, jnp.full((9, 7), jnp.nan)])
@@ -73,7 +73,7 @@ def test_padding_does_not_change_the_answer(pooling):
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 
 
-def test_next_token_logits_do_not_see_the_future():
+def test_next_token_logits_are_causal():
     m, x = model(outputs=7, task="next-token"), tokens(30)
     changed = x.at[20:].set((x[20:] + 1) % 7)
     before, after = m(x), m(changed)
@@ -81,7 +81,7 @@ def test_next_token_logits_do_not_see_the_future():
     assert not np.allclose(before[20:], after[20:])
 
 
-def test_retrieval_shares_its_encoder_and_masks_each_document():
+def test_retrieval_ignores_the_padding_of_each_document():
     m = model(task="retrieval")
     x, lengths = tokens(2, 18), np.array([18, 7])
     mask = jnp.arange(18) < lengths[:, None]
@@ -91,7 +91,7 @@ def test_retrieval_shares_its_encoder_and_masks_each_document():
     np.testing.assert_allclose(m(x, mask=mask), m(garbage, lengths=lengths), atol=1e-5)
 
 
-def test_batch_statistics_of_training_carry_over_to_inference():
+def test_running_averages_converge_to_batch_statistics():
     m = model(tokens=False, norm="batch", depth=1)
     x = 5 + 2 * values(16, 10, 7)
     forward = jax.jit(
@@ -101,12 +101,12 @@ def test_batch_statistics_of_training_carry_over_to_inference():
     )
     keys = jax.random.split(jax.random.key(0), 16)
     for _ in range(200):
-        answers, statistics = forward(m, x, keys)
+        outputs, statistics = forward(m, x, keys)
         m = m.with_statistics(statistics)
-    np.testing.assert_allclose(jax.vmap(m)(x), answers, atol=1e-2)
+    np.testing.assert_allclose(jax.vmap(m)(x), outputs, atol=1e-2)
 
 
-def test_retrieval_statistics_are_taken_over_both_documents():
+def test_retrieval_batch_statistics_include_both_documents():
     m = model(tokens=False, norm="batch", depth=1, task="retrieval")
     x = values(4, 2, 10, 7)
     keys = jax.random.split(jax.random.key(0), 4)
@@ -118,7 +118,7 @@ def test_retrieval_statistics_are_taken_over_both_documents():
 
 
 class Doubling(eqx.Module):
-    """The least a model needs of a block: here one without a norm or parameters."""
+    """A minimal block, without a norm or parameters."""
 
     mixer: FractalSSM
 
@@ -135,25 +135,25 @@ class Doubling(eqx.Module):
         return 2 * x, state
 
 
-def test_any_block_can_take_the_place_of_ours():
+def test_a_custom_block_replaces_the_default():
     m, x = model(block=Doubling, tokens=False), values(9, 7)
     pooled = 4 * (x @ m.encoder.weight.T + m.encoder.bias).mean(axis=0)
     expected = m.head.weight @ pooled + m.head.bias
     np.testing.assert_allclose(m(x), expected, atol=1e-5)
-    answer, statistics = m.training(x, key=jax.random.key(0))
-    np.testing.assert_allclose(answer, expected, atol=1e-5)
+    output, statistics = m.training(x, key=jax.random.key(0))
+    np.testing.assert_allclose(output, expected, atol=1e-5)
     assert m.with_statistics(statistics) is m
     state = m.initial_state()
     for sample in x:
-        answer, state = m.step(sample, state)
-    np.testing.assert_allclose(answer, expected, atol=1e-5)
+        output, state = m.step(sample, state)
+    np.testing.assert_allclose(output, expected, atol=1e-5)
 
 
 def test_positions_are_sinusoids_or_a_table_added_to_the_encoded_input():
-    x, places = tokens(9), np.arange(9.0)[:, None]
+    x, positions = tokens(9), np.arange(9.0)[:, None]
     plain = model(depth=0, pooling="none")
     rates = 1e4 ** -(np.array([0, 0, 2, 2, 4, 4, 6, 6]) / 8)
-    waves = np.where(np.arange(8) % 2, np.cos(places * rates), np.sin(places * rates))
+    waves = np.where(np.arange(8) % 2, np.cos(positions * rates), np.sin(positions * rates))
     sinusoid = model(depth=0, pooling="none", positions="sinusoid")
     weight = np.asarray(plain.head.weight)
     np.testing.assert_allclose(sinusoid(x) - plain(x), waves @ weight.T, atol=1e-5)
@@ -162,7 +162,7 @@ def test_positions_are_sinusoids_or_a_table_added_to_the_encoded_input():
     assert 0.01 < np.std(learned.table) < 0.04
 
 
-def test_the_final_norm_removes_the_scale():
+def test_final_norm_is_invariant_to_scale():
     m, x = model(depth=0, tokens=False, pooling="none", final_norm=True), values(9, 7)
     large = eqx.tree_at(
         lambda m: (m.encoder.weight, m.encoder.bias), m,
@@ -174,16 +174,16 @@ def test_the_final_norm_removes_the_scale():
 @pytest.mark.parametrize(
     "dtype", [pytest.param(name, marks=pytest.mark.slow) for name in ("float32", "bfloat16")]
 )
-def test_a_model_learns_in_either_precision(dtype):
-    """Does the token 3 occur? Loss falls well below chance."""
+def test_training_reduces_the_loss_in_both_dtypes(dtype):
+    """Binary task: whether token 3 occurs. The loss decreases below chance, log 2."""
     m = model(outputs=2, width=16, dtype=dtype, dropout=0.1)
     x = tokens(64, 12)
     y = jnp.any(x == 3, axis=1).astype(int)
     optimizer = optax.adam(1e-2)
-    moments = optimizer.init(eqx.filter(m, eqx.is_array))
+    opt_state = optimizer.init(eqx.filter(m, eqx.is_array))
 
     @eqx.filter_jit
-    def update(m, moments, key):
+    def update(m, opt_state, key):
         def loss(m):
             keys = jax.random.split(key, len(x))
             logits, _ = jax.vmap(
@@ -192,11 +192,11 @@ def test_a_model_learns_in_either_precision(dtype):
             return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
 
         value, gradient = eqx.filter_value_and_grad(loss)(m)
-        updates, moments = optimizer.update(gradient, moments)
-        return eqx.apply_updates(m, updates), moments, value
+        updates, opt_state = optimizer.update(gradient, opt_state)
+        return eqx.apply_updates(m, updates), opt_state, value
 
     for i in range(60):
-        m, moments, value = update(m, moments, jax.random.key(i))
+        m, opt_state, value = update(m, opt_state, jax.random.key(i))
     assert value < 0.3
     assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(eqx.filter(m, eqx.is_array)))
     assert m(x[0]).dtype == jnp.float32
@@ -229,26 +229,26 @@ def test_models_export_for_cpu_cuda_and_tpu(clock):
             lambda: model(task="next-token", mixer=functools.partial(SMALL, bidirectional=True)),
             "needs a causal mixer",
         ),
-        (lambda: model()(jnp.ones(5)), "x must hold tokens"),
-        (lambda: model(tokens=False)(jnp.ones((5, 3))), "x must hold 7 channels"),
+        (lambda: model()(jnp.ones(5)), "x must contain integer tokens"),
+        (lambda: model(tokens=False)(jnp.ones((5, 3))), "x must have 7 channels"),
         (lambda: model()(jnp.zeros(0, int)), "at least one step"),
         (lambda: model(dtype="float64"), "jax_enable_x64"),
-        (lambda: model(task="retrieval")(tokens(3, 5)), "x must hold two sequences"),
+        (lambda: model(task="retrieval")(tokens(3, 5)), "x must contain two sequences"),
         (lambda: model(task="retrieval").initial_state(), "it has no step"),
         (lambda: model(positions="rotary"), "positions must be one of none, sinusoid, learned"),
-        (lambda: model(positions="learned"), "length is for positions='learned', which needs it"),
-        (lambda: model(length=5), "length is for positions='learned'"),
+        (lambda: model(positions="learned"), "length must be given if and only if"),
+        (lambda: model(length=5), "length must be given if and only if"),
         (lambda: model(block=Doubling, gate="silu", dropout=0.0), "gate and dropout cannot be"),
         (lambda: model(block=Doubling, mixer=SMALL), "mixer cannot be given together with block"),
         (lambda: model()(tokens(5), lengths=6), r"lengths must lie in \[0, 5\]"),
         (lambda: model()(tokens(5), lengths=3, mask=np.ones(5, bool)), "lengths or mask, not both"),
         (lambda: model()(tokens(5), dt=-1.0), "dt must be finite and not negative"),
         (lambda: model()(tokens(5), dt=np.nan), "dt must be finite and not negative"),
-        (lambda: model()(tokens(5) + 7), "x must hold tokens below 7"),
-        (lambda: model(task="retrieval")(tokens(2, 5), lengths=3), "lengths must hold one entry"),
-        (lambda: model(positions="learned", length=5)(tokens(6)), "x must hold at most 5 steps"),
+        (lambda: model()(tokens(5) + 7), "x must contain tokens below 7"),
+        (lambda: model(task="retrieval")(tokens(2, 5), lengths=3), "lengths must have one entry"),
+        (lambda: model(positions="learned", length=5)(tokens(6)), "x must have at most 5 steps"),
     ],
 )
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

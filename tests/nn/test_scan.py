@@ -11,7 +11,7 @@ linear_scan = jax.jit(fractal.nn.linear_scan, static_argnames=("reverse", "metho
 
 METHODS = ("sequential", "associative", "chunked", "auto")
 LENGTHS = (1, 2, 3, 7, 1000, 16_384)
-# The rules of differentiation are the same for all methods.
+# The derivative rules are shared by all methods.
 MOSTLY_CHUNKED = (
     "chunked",
     pytest.param("sequential", marks=pytest.mark.slow),
@@ -24,17 +24,17 @@ def problem(length, dtype, varying, slowest=0.9999):
     shape = (length, 1, 2)
     is_complex = np.issubdtype(dtype, np.complexfloating)
 
-    def draw(*shape):
+    def normal(*shape):
         x = rng.standard_normal(shape)
         return (x + 1j * rng.standard_normal(shape) if is_complex else x).astype(dtype)
 
-    size = rng.uniform(0.5, slowest, shape if varying else shape[1:])
-    turn = np.exp(1j * rng.uniform(-3, 3, size.shape)) if is_complex else 1.0
-    return (size * turn).astype(dtype), draw(*shape), draw(*shape[1:])
+    modulus = rng.uniform(0.5, slowest, shape if varying else shape[1:])
+    phase = np.exp(1j * rng.uniform(-3, 3, modulus.shape)) if is_complex else 1.0
+    return (modulus * phase).astype(dtype), normal(*shape), normal(*shape[1:])
 
 
 def loop(a, b, h0, reverse):
-    """The definition, step by step, in double precision."""
+    """The recurrence as a loop, in double precision."""
     wide = complex if np.iscomplexobj(b) else float
     steps = range(len(b) - 1, -1, -1) if reverse else range(len(b))
     x, states = h0.astype(wide), np.empty(b.shape, wide)
@@ -48,7 +48,7 @@ def loop(a, b, h0, reverse):
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float64, np.complex128])
 @pytest.mark.parametrize("length", LENGTHS)
-def test_states_equal_a_plain_loop(length, varying, reverse, dtype):
+def test_states_equal_a_loop(length, varying, reverse, dtype):
     tolerance = 2e-5 if np.finfo(dtype).bits == 32 else 1e-12
     a, b, h0 = problem(length, dtype, varying)
     expected = loop(a, b, h0, reverse)
@@ -90,7 +90,7 @@ def test_gradients_equal_autodiff_of_the_loop(method, varying, reverse, dtype):
 
 @pytest.mark.parametrize("method", MOSTLY_CHUNKED)
 @pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
-def test_second_derivatives_are_right_in_both_modes(method, varying):
+def test_second_derivatives_equal_autodiff_of_the_loop_in_both_modes(method, varying):
     with jax.enable_x64(True):
         a, b, h0 = (jnp.array(x[..., 0, 0]) for x in problem(19, np.float64, varying))
 
@@ -107,14 +107,14 @@ def test_second_derivatives_are_right_in_both_modes(method, varying):
                 np.testing.assert_allclose(x, y, atol=1e-11)
 
 
-@settings(max_examples=15)  # each is compiled
+@settings(max_examples=15)  # each example is compiled
 @given(
     length=st.integers(1, 70),
     cut=st.integers(0, 70),
     method=st.sampled_from(METHODS),
     varying=st.booleans(),
 )
-def test_a_scan_in_two_parts_with_carried_state_equals_one(length, cut, method, varying):
+def test_resuming_from_a_state_equals_one_scan(length, cut, method, varying):
     a, b, h0 = (jnp.array(x) for x in problem(length, np.complex64, varying))
     cut = min(cut, length)
     whole = linear_scan(a, b, h0, method=method)
@@ -134,23 +134,23 @@ def test_reverse_is_the_scan_of_the_reversed_signal(method):
 
 
 @pytest.mark.parametrize("method", METHODS[:3])
-def test_vmap_over_inputs_shares_the_gates(method):
+def test_vmap_over_inputs_with_shared_gates(method):
     a, b, h0 = (jnp.array(x) for x in problem(50, np.complex64, True))
     batch, states = jnp.stack([b, 2 * b, -b]), jnp.stack([h0, 2 * h0, -h0])
-    together = jax.vmap(lambda b, h0: linear_scan(a, b, h0, method=method))(batch, states)
-    alone = linear_scan(a, b, h0, method=method)
-    np.testing.assert_allclose(together, jnp.stack([alone, 2 * alone, -alone]), atol=2e-5)
+    batched = jax.vmap(lambda b, h0: linear_scan(a, b, h0, method=method))(batch, states)
+    single = linear_scan(a, b, h0, method=method)
+    np.testing.assert_allclose(batched, jnp.stack([single, 2 * single, -single]), atol=2e-5)
 
 
 @pytest.mark.parametrize("method", METHODS[:3])
-def test_zero_gates_forget_and_unit_gates_add_up(method):
+def test_zero_gates_return_the_input_and_unit_gates_its_cumulative_sum(method):
     b = jnp.arange(1.0, 40.0)
     np.testing.assert_array_equal(linear_scan(jnp.array(0.0), b, method=method), b)
     np.testing.assert_allclose(linear_scan(jnp.ones(39), b, method=method), jnp.cumsum(b))
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_empty_sequence_has_no_states(method):
+def test_an_empty_sequence_returns_an_empty_array(method):
     assert linear_scan(jnp.ones(3), jnp.zeros((0, 3)), method=method).shape == (0, 3)
 
 
@@ -165,6 +165,6 @@ def test_an_empty_sequence_has_no_states(method):
         (lambda: linear_scan(jnp.array(1.0), jnp.ones(3), method="fast"), "method must be one of"),
     ],
 )  # fmt: skip
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -7,7 +7,7 @@ from fractal.nn._spectra import spectrum
 
 
 def hippo_n(order):
-    """S5's start: LegS with its rank-one part taken away, from the published formula."""
+    """The initialization of S5: LegS plus the rank-one correction, as published."""
     n = np.arange(order)
     legs = -np.tril(np.sqrt(np.outer(2 * n + 1, 2 * n + 1)), -1) - np.diag(n + 1.0)
     p = np.sqrt(n + 0.5)
@@ -47,7 +47,7 @@ def test_normal_is_the_operator_without_its_low_rank_part(alpha):
 @pytest.mark.parametrize("alpha", [0.01, 0.3, 0.9])
 @pytest.mark.parametrize("order", [2, 8, 32])
 def test_fractional_modes_span_the_response_of_the_operator(alpha, order):
-    """Their sum of exponentials, weighted anew, is the operator's impulse response."""
+    """A linear combination of the modes fits the impulse response of the operator."""
     op = theory.operator(theory.Fractional(alpha), order)
     rates, gains = spectrum("fractional", alpha, order)
     assert len(rates) == order // 2 + 1
@@ -107,7 +107,7 @@ def test_published_gains_solve_the_eigenvector_system_in_extended_arithmetic(alp
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("published", 0.5, 16), "init='fractional' takes any order"),
+        (("published", 0.5, 16), "init='fractional' supports any order"),
         (("published", 0.5, 8, "linear"), "imaginary must be one of"),
         (("normal", 0.5, 8, "lin"), "imaginary is for init='published' only"),
         (("random", 0.5, 8), "init must be one of normal, fractional, published"),
@@ -116,6 +116,6 @@ def test_published_gains_solve_the_eigenvector_system_in_extended_arithmetic(alp
         (("fractional", 0.99, 8), "alpha must lie in"),
     ],
 )
-def test_bad_arguments_are_named(arguments, message):
+def test_invalid_arguments_raise_value_error(arguments, message):
     with pytest.raises(ValueError, match=message):
         spectrum(*arguments)

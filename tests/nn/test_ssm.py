@@ -31,7 +31,7 @@ def run(ssm, u, state=None, dt=None, lengths=None, mask=None):
 
 
 def brute_force(ssm, u, dt=None, mask=None, reverse=False):
-    """States of one direction by matrix exponentials of each mode, in double precision."""
+    """States of one scan by matrix exponentials per mode, in double precision."""
     decay, frequency, gain = (np.asarray(x, float) for x in ssm.bank())
     rates, u = decay + 1j * frequency, np.asarray(u, float)
     steps = np.exp(np.asarray(ssm.log_dt, float))
@@ -43,15 +43,15 @@ def brute_force(ssm, u, dt=None, mask=None, reverse=False):
     for k in range(len(u) - 1, -1, -1) if reverse else range(len(u)):
         if mask is None or mask[k]:
             scale_invariant = ssm.clock == "scale-invariant"
-            passed = np.log((time + dt[k]) / time) if scale_invariant and time else dt[k]
-            s = steps * passed
+            elapsed = np.log((time + dt[k]) / time) if scale_invariant and time else dt[k]
+            s = steps * elapsed
             if scale_invariant and time == 0:
                 z = drives[k] / rates
             elif ssm.discretization == "zoh":
                 systems = np.zeros((len(rates), 2, 2), complex)
                 systems[:, 0, 0], systems[:, 0, 1] = -rates * s, drives[k] * s
-                moved = scipy.linalg.expm(systems)
-                z = moved[:, 0, 0] * z + moved[:, 0, 1]
+                discrete = scipy.linalg.expm(systems)
+                z = discrete[:, 0, 0] * z + discrete[:, 0, 1]
             else:
                 z = ((1 - s * rates / 2) * z + s * drives[k]) / (1 + s * rates / 2)
             time += dt[k]
@@ -78,7 +78,7 @@ def test_outputs_equal_a_loop_of_matrix_exponentials(init, clock, discretization
             sides = [brute_force(ssm, u, dt, mask, reverse) for reverse in (False, True)]
             x = np.concatenate([part for z in sides for part in (z.real, z.imag)], axis=1)
             expected = x @ np.asarray(ssm.C).T + np.asarray(ssm.D) * np.asarray(u)
-            counted = slice(None) if mask is None else mask  # outputs at padding mean nothing
+            counted = slice(None) if mask is None else mask  # outputs at padding are undefined
             np.testing.assert_allclose(
                 y[counted], expected[counted], atol=1e-9 * np.abs(expected).max()
             )
@@ -138,7 +138,7 @@ def test_reversing_input_and_output_exchanges_the_two_directions(clock):
         ("scale-invariant", True, True),
     ],
 )
-def test_masked_padding_changes_nothing_before_it(clock, bidirectional, counted):
+def test_padding_does_not_change_outputs_and_state(clock, bidirectional, counted):
     ssm, u = layer(clock=clock, bidirectional=bidirectional), signal(40)
     y, state = run(ssm, u)
     garbage = (1e3 * signal(23, seed=5)).at[3].set(jnp.nan)
@@ -150,7 +150,7 @@ def test_masked_padding_changes_nothing_before_it(clock, bidirectional, counted)
     assert state_padded.time == state.time
 
 
-def test_a_sequence_that_is_all_padding_leaves_the_state_as_it_was():
+def test_a_sequence_of_padding_does_not_change_the_state():
     ssm, u = layer(), signal(12)
     _, state = run(ssm, u)
     _, after = run(ssm, u, state, None, jnp.int32(0))
@@ -167,14 +167,12 @@ def test_a_sequence_that_is_all_padding_leaves_the_state_as_it_was():
         pytest.param("fractional", "float64", 1e-10, marks=pytest.mark.slow),
     ],
 )
-def test_a_stretched_signal_ends_in_the_same_state_under_the_scale_invariant_clock(
-    init, dtype, tolerance
-):
+def test_final_state_is_scale_invariant_on_the_scale_invariant_clock(init, dtype, tolerance):
     with jax.enable_x64(dtype == "float64"):
         ssm = FractalSSM(2, order=16, init=init, clock="scale-invariant", key=jax.random.key(0))
         u = jnp.asarray(np.stack([signals(300, i)["brownian"] for i in range(2)], axis=1), dtype)
 
-        def ends(stretch, dt=None):  # padded to one length, to be compiled once
+        def ends(stretch, dt=None):  # padded to one length to compile once
             stretched = jnp.repeat(u, stretch, axis=0)
             padded = jnp.zeros((3000, 2), dtype).at[: len(stretched)].set(stretched)
             return run(ssm, padded, None, dt, mask=jnp.arange(3000) < len(stretched))[1].modes
@@ -189,8 +187,8 @@ def test_a_stretched_signal_ends_in_the_same_state_under_the_scale_invariant_clo
     "alpha",
     [0.01, 0.9, *(pytest.param(alpha, marks=pytest.mark.slow) for alpha in (0.3, 0.6))],
 )
-def test_the_fractional_layer_recalls_as_well_as_the_best_projection_in_float32(alpha):
-    """Frozen layer, linear read-out of its state, order 16, Brownian paths."""
+def test_fractional_layer_reconstructs_as_well_as_the_projection_in_float32(alpha):
+    """Frozen layer, linear readout of its state, order 16, Brownian paths."""
     order, samples = 16, 2000
     ssm = FractalSSM(
         1, order=order, alphas=alpha, init="fractional", clock="scale-invariant", dt_min=1,
@@ -219,7 +217,7 @@ def test_the_fractional_layer_recalls_as_well_as_the_best_projection_in_float32(
         ("published", 8, None, (1e-2, 1e-1)),
     ],
 )
-def test_white_noise_comes_out_with_unit_variance(init, order, alphas, dt):
+def test_output_variance_is_one_for_white_noise(init, order, alphas, dt):
     outputs = []
     for seed in range(3):
         ssm = FractalSSM(
@@ -236,7 +234,7 @@ def test_white_noise_comes_out_with_unit_variance(init, order, alphas, dt):
     assert 0.8 < np.var(np.stack(outputs)) < 1.25
 
 
-def test_bfloat16_activations_keep_the_scan_in_float32():
+def test_scan_is_in_float32_for_bfloat16_activations():
     ssm, u = layer(), signal(200)
     y, state = run(ssm, u.astype(jnp.bfloat16))
     assert y.dtype == jnp.bfloat16
@@ -246,7 +244,7 @@ def test_bfloat16_activations_keep_the_scan_in_float32():
 
 
 def unrolled(ssm, u, dt, modes, time):
-    """The layer as a plain loop over complex numbers, for autodiff to follow."""
+    """The layer as a loop over complex numbers, for comparison of derivatives."""
     decay, frequency, gain = ssm.bank()
     rates, steps = decay + 1j * frequency, jnp.exp(ssm.log_dt)
     B = gain[:, None] * (ssm.B[: len(rates)] + 1j * ssm.B[len(rates) :])
@@ -254,8 +252,8 @@ def unrolled(ssm, u, dt, modes, time):
     def step(state, now):
         z, time = state
         u, dt = now
-        passed = jnp.log1p(dt / time) if ssm.clock == "scale-invariant" else dt
-        w = rates * steps * passed
+        elapsed = jnp.log1p(dt / time) if ssm.clock == "scale-invariant" else dt
+        w = rates * steps * elapsed
         gate = jnp.exp(-w) if ssm.discretization == "zoh" else (1 - w / 2) / (1 + w / 2)
         z = gate * z + (1 - gate) / rates * (B @ u)
         return FractalState(z, time + dt), ssm.C @ jnp.concatenate([z.real, z.imag]) + ssm.D * u
@@ -291,7 +289,7 @@ def test_first_and_second_derivatives_equal_autodiff_of_a_loop(clock, discretiza
 
         arguments = (ssm, u, dt, modes)
         ahead = jax.tree.map(jnp.ones_like, arguments)
-        if not irregular:  # then the layer does not see dt
+        if not irregular:  # dt is not passed to the layer
             ahead = (*ahead[:2], jnp.zeros_like(dt), ahead[3])
         for run in (ours, plain):
             gradient = jax.grad(functools.partial(loss, run), argnums=(0, 1, 2, 3))
@@ -309,7 +307,7 @@ def test_first_and_second_derivatives_equal_autodiff_of_a_loop(clock, discretiza
 
 
 @pytest.mark.slow
-def test_only_some_arguments_may_be_differentiated():
+def test_gradients_of_single_arguments_are_finite():
     ssm, u = layer(), jnp.stack([signal(30), signal(30, seed=2)])
     for dt in (None, jnp.linspace(0.5, 1, 30)):
         y = jax.grad(lambda u, dt=dt: jnp.sum(jax.vmap(lambda u: ssm(u, dt=dt)[0])(u) ** 2))(u)
@@ -325,28 +323,28 @@ def test_only_some_arguments_may_be_differentiated():
 @pytest.mark.parametrize(
     ("clock", "discretization"), [("uniform", "zoh"), ("scale-invariant", "bilinear")]
 )
-def test_real_modes_stay_real_in_training(clock, discretization):
+def test_real_modes_remain_real_during_training(clock, discretization):
     ssm = layer(
         2, 8, init="fractional", alphas=(0.3, 0.9), clock=clock, discretization=discretization
     )
     real = np.asarray(ssm.bank.frequency) == 0
     assert real.sum() == 4
     optimizer = optax.adam(1e-2)
-    moments = optimizer.init(ssm)
+    opt_state = optimizer.init(ssm)
 
     @jax.jit
-    def update(ssm, moments, u):
+    def update(ssm, opt_state, u):
         gradient = jax.grad(lambda ssm: jnp.mean((ssm(u)[0] - jnp.roll(u, 3, axis=0)) ** 2))(ssm)
-        updates, moments = optimizer.update(gradient, moments)
-        return optax.apply_updates(ssm, updates), moments
+        updates, opt_state = optimizer.update(gradient, opt_state)
+        return optax.apply_updates(ssm, updates), opt_state
 
     for seed in range(5):
-        ssm, moments = update(ssm, moments, signal(64, 2, seed))
+        ssm, opt_state = update(ssm, opt_state, signal(64, 2, seed))
     np.testing.assert_array_equal(ssm.bank.frequency[real], 0)
     np.testing.assert_array_equal(run(ssm, signal(64, 2))[1].modes[real].imag, 0)
 
 
-def test_dt_starts_in_its_range_per_mode_or_per_block():
+def test_initial_dt_lies_in_its_range_per_mode_or_per_block():
     def range_of(**options):
         dt = np.exp(np.asarray(layer(**options).log_dt))
         return len(dt), dt.min(), dt.max()
@@ -369,7 +367,7 @@ def test_dt_starts_in_its_range_per_mode_or_per_block():
     np.testing.assert_allclose((low, high), 0.2, rtol=1e-6)
 
 
-def test_whole_numbers_are_taken_as_floating_point():
+def test_integer_inputs_are_converted_to_floating_point():
     ssm = layer()
     y, state = ssm(np.ones((4, 3), int))
     np.testing.assert_array_equal(y, ssm(jnp.ones((4, 3)))[0])
@@ -377,7 +375,7 @@ def test_whole_numbers_are_taken_as_floating_point():
     np.testing.assert_array_equal(whole, real)
 
 
-def test_gradients_stay_finite_where_the_bilinear_gate_of_a_real_mode_is_zero():
+def test_gradients_are_finite_for_a_zero_bilinear_gate():
     ssm = layer(2, 4, alphas=(0.5,), init="published", imaginary="none", discretization="bilinear",
                 dt_min=1, dt_max=1)  # fmt: skip
     for dt in (None, jnp.ones(9)):
@@ -385,7 +383,7 @@ def test_gradients_stay_finite_where_the_bilinear_gate_of_a_real_mode_is_zero():
         assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 
 
-def test_an_empty_sequence_leaves_the_state_alone():
+def test_an_empty_sequence_does_not_change_the_state():
     ssm = layer()
     y, state = ssm(jnp.zeros((0, 3)))
     assert y.shape == (0, 3)
@@ -397,7 +395,7 @@ def test_an_empty_sequence_leaves_the_state_alone():
     [
         (lambda: layer(order=7), "order must be even"),
         (lambda: layer(width=0), "width must be a whole number of at least 1"),
-        (lambda: layer(alphas=()), "alphas must hold at least one value"),
+        (lambda: layer(alphas=()), "alphas must contain at least one value"),
         (lambda: layer(alphas=(1.0,)), "alpha must lie in"),
         (lambda: layer(clock="log"), "clock must be one of uniform, scale-invariant"),
         (lambda: layer(discretization="euler"), "discretization must be one of zoh, bilinear"),
@@ -418,6 +416,6 @@ def test_an_empty_sequence_leaves_the_state_alone():
         ),
     ],
 )  # fmt: skip
-def test_bad_arguments_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -24,7 +24,7 @@ MEASURES = [
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("t", [0.5, 1.0, 7.0])
 def test_density_has_unit_mass(measure, t):
-    # From age ε on by quadrature in log age; what is younger, t − x cannot resolve near x = t.
+    # Quadrature in log age from age ε; t − x does not resolve smaller ages in floating point.
     youngest = 1e-9 * t
     alpha = getattr(measure, "alpha", 0.0)
     oldest = 60.0 if isinstance(measure, theory.LagT) else getattr(measure, "window", t)
@@ -47,11 +47,11 @@ def test_density_is_zero_in_the_future_and_before_its_support(measure):
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("p", [1e-6, 0.1, 0.77, 1.0])
-def test_recent_share_grows_by_the_integral_of_the_density(measure, p):
+def test_recent_share_is_the_integral_of_the_density(measure, p):
     breaks = sorted({p / 100, min(p, getattr(measure, "window", p)), p})
-    gained = mpmath.quad(lambda a: float(measure.density(1.0, 1.0 - float(a))), breaks)
+    integral = mpmath.quad(lambda a: float(measure.density(1.0, 1.0 - float(a))), breaks)
     assert measure.recent_share(p) - measure.recent_share(p / 100) == pytest.approx(
-        float(gained), rel=1e-6
+        float(integral), rel=1e-6
     )
     assert measure.recent_share(0.0) == 0
 
@@ -62,7 +62,7 @@ def test_recent_share_is_a_new_array():
     assert isinstance(theory.LegS().recent_share(0.1), float)
 
 
-def test_recent_tenth_of_history_at_alpha_half_holds_31_6_percent():
+def test_mass_of_the_recent_tenth_at_alpha_half_is_31_6_percent():
     assert theory.Fractional(0.5).recent_share(0.1) == pytest.approx(np.sqrt(0.1), rel=1e-15)
     assert 1 - theory.Fractional(0.5).recent_share(0.9) == pytest.approx(0.0513, abs=5e-5)
 
@@ -76,7 +76,7 @@ def test_fractional_density_is_scale_invariant(alpha, scale, xi):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.9])
-def test_fractional_basis_is_scipys_jacobi_polynomial_scaled(alpha):
+def test_fractional_basis_equals_scaled_jacobi_polynomials_of_scipy(alpha):
     age = np.linspace(0, 1, 41)
     basis = theory.Fractional(alpha).basis(64, age)
     for n in (0, 1, 2, 17, 63):
@@ -86,7 +86,7 @@ def test_fractional_basis_is_scipys_jacobi_polynomial_scaled(alpha):
         np.testing.assert_allclose(basis[n], expected, rtol=1e-9, atol=1e-11 * abs(expected).max())
 
 
-def test_lagt_basis_is_scipys_laguerre_polynomial():
+def test_lagt_basis_equals_laguerre_polynomials_of_scipy():
     age = np.linspace(0, 1, 11)
     basis = theory.LagT(timescale=0.1).basis(24, age)
     for n in (0, 1, 5, 23):
@@ -137,7 +137,7 @@ def test_basis_mass_equals_mpmath_quadrature_of_the_basis(measure):
         (lambda: theory.LegS().recent_share(1.2), "p "),
     ],
 )
-def test_bad_arguments_are_named_in_one_line(call, named):
+def test_invalid_arguments_raise_value_error_in_one_line(call, named):
     with pytest.raises(ValueError, match=f"^{named}") as caught:
         call()
     assert "\n" not in str(caught.value)

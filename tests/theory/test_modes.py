@@ -8,32 +8,32 @@ from fractal import theory
 
 
 def step_response_error(alpha: float, order: int, s: float) -> float:
-    """From rest, dx/ds = −A x + B: x(s) = (I − exp(−A s)) A⁻¹ B. Modes: z = 1 − exp(−rate s)."""
+    """dx/ds = −A x + B from x = 0: x(s) = (I − exp(−A s)) A⁻¹ B. Modes: z = 1 − exp(−rate s)."""
     op = theory.operator(theory.Fractional(alpha), order)
     m = theory.modes(alpha, order)
     response = (m.readout @ -np.expm1(-m.rates * s)).real
-    rest = np.linalg.solve(op.A, op.B)
-    dense = rest - scipy.linalg.expm(-op.A * s) @ rest
+    steady_state = np.linalg.solve(op.A, op.B)
+    dense = steady_state - scipy.linalg.expm(-op.A * s) @ steady_state
     return np.linalg.norm(response - dense) / np.linalg.norm(dense)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-6, 5e-5, 1e-4, 5e-4, 5e-3, 0.01, 0.3, 0.9, 0.95])
 @pytest.mark.parametrize("order", [4, 16, 64, 128])
-def test_modes_respond_to_a_step_as_the_dense_matrix_exponential(alpha, order):
+def test_step_response_of_modes_equals_the_dense_matrix_exponential(alpha, order):
     assert max(step_response_error(alpha, order, s) for s in (0.01, 0.3, 3.0)) < 1e-9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 1e-6, 5e-5, 1e-4, 5e-4, 5e-3, 0.01, 0.3, 0.9, 0.95])
 @pytest.mark.parametrize("order", [192, 256, 384])
-def test_modes_of_high_order_respond_as_the_dense_matrix_exponential(alpha, order):
+def test_step_response_at_high_order_equals_the_dense_matrix_exponential(alpha, order):
     assert max(step_response_error(alpha, order, s) for s in (0.001, 0.01, 0.3, 3.0)) < 2e-9
 
 
 @pytest.mark.parametrize("order", [pytest.param(16, marks=pytest.mark.slow), 64])
 @pytest.mark.parametrize("kind", ["noise", pytest.param("spike", marks=pytest.mark.slow)])
-def test_legs_follows_rough_signals_too(order, kind, rng):
-    """Against the exact projection: noise and a late spike excite the fastest modes."""
+def test_legs_modes_equal_the_exact_projection_for_rough_signals(order, kind, rng):
+    """Noise and a late spike excite the fastest modes."""
     u = rng.standard_normal(20_000) if kind == "noise" else np.eye(20_000)[19_990]
     m = theory.modes(0.0, order)
     s = np.log(np.arange(1, 20_000) / 20_000)
@@ -44,21 +44,21 @@ def test_legs_follows_rough_signals_too(order, kind, rng):
 
 @pytest.mark.parametrize("alpha", [0.0, 5e-5, 1e-4, 5e-4, 0.01, 0.5, 0.95])
 @pytest.mark.parametrize("order", [64, 256])
-def test_a_constant_is_held_to_eight_digits(alpha, order):
-    held = theory.modes(alpha, order).readout.sum(axis=1).real
-    recalled = theory.recall(theory.Fractional(alpha), held, [0.0, 1e-3, 0.3, 1.0])
+def test_a_constant_is_reconstructed_to_eight_digits(alpha, order):
+    coefficients = theory.modes(alpha, order).readout.sum(axis=1).real
+    recalled = theory.recall(theory.Fractional(alpha), coefficients, [0.0, 1e-3, 0.3, 1.0])
     np.testing.assert_allclose(recalled, 1.0, rtol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [0.951, 0.999])
-def test_alpha_beyond_0_95_is_refused(alpha):
+def test_alpha_above_0_95_raises(alpha):
     with pytest.raises(ValueError, match=r"alpha must lie in \[0, 0.95\]"):
         theory.modes(alpha, 16)
 
 
 @pytest.mark.parametrize("order", [16, 64, 256])
-def test_legs_is_reached_through_its_neighbors_on_a_circle(order):
-    """x(t) for the input τ^k, k < order, is known: ⟨ξ^k, p_n⟩. It must come out at α = 0."""
+def test_the_mean_over_the_circle_equals_legs_for_monomials(order):
+    """For the input τ^k, k < order, the state at α = 0 is ⟨ξ^k, p_n⟩."""
     m = theory.modes(0.0, order)
     assert len(m.rates) == 3 * order
     for k in (0, 1, 5):
@@ -81,7 +81,7 @@ def test_conjugate_pairs_are_stored_once(alpha, order):
 
 
 @given(alpha=st.floats(0, 0.95), half=st.integers(1, 64))
-def test_every_mode_decays_and_together_they_hold_a_constant(alpha, half):
+def test_all_modes_decay_and_represent_a_constant(alpha, half):
     m = theory.modes(alpha, 2 * half)
     assert m.rates.real.min() > 0.5
     np.testing.assert_allclose(

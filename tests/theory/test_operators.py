@@ -57,7 +57,7 @@ def test_fractional_eigenvalues_have_real_part_above_one_half(alpha, order):
 
 
 @given(alpha=st.floats(0, 0.95), half=st.integers(1, 16))
-def test_the_lyapunov_function_of_the_proof_decreases(alpha, half):
+def test_the_lyapunov_function_of_the_stability_proof_decreases(alpha, half):
     """∫|v|² (1−ξ)^(−1−α) with v(1) = 0: its matrix Q makes QA + AᵀQ positive definite."""
     order = 2 * half
     op = theory.operator(theory.Fractional(alpha), order)
@@ -80,11 +80,11 @@ def test_the_lyapunov_function_of_the_proof_decreases(alpha, half):
 @pytest.mark.parametrize(
     "measure", [theory.LagT(), theory.LagT(timescale=0.1), theory.LegT(window=0.4)], ids=repr
 )
-def test_translated_operators_follow_the_projection_of_a_smooth_signal(measure):
-    # dx/dt = −A x + B u from rest, by dense matrix exponentials, against the best projection.
+def test_lagt_and_legt_operators_track_the_projection_of_a_smooth_signal(measure):
+    # dx/dt = −A x + B u from x = 0 by dense matrix exponentials, compared with the projection.
     length, order = 4000, 24
     t = (np.arange(length) + 0.5) / length
-    u = t**2 * np.sin(5 * t)  # starts at zero, as the memory does
+    u = t**2 * np.sin(5 * t)  # zero at the start, as the state
     op = theory.operator(measure, order)
     augmented = np.zeros((order + 1, order + 1))
     augmented[:order, :order], augmented[:order, order] = -op.A, op.B
@@ -92,7 +92,7 @@ def test_translated_operators_follow_the_projection_of_a_smooth_signal(measure):
     x = np.zeros(order)
     for value in u:
         x = step[:order, :order] @ x + step[:order, order] * value
-    # LagT is exact; LegT's own memory of what leaves the window is not.
+    # LagT is exact; LegT approximates the sample that leaves the window.
     tolerance = 1e-9 if isinstance(measure, theory.LagT) else 1e-4
     np.testing.assert_allclose(x, theory.project(measure, u, order), atol=tolerance)
 
@@ -101,6 +101,6 @@ def test_translated_operators_follow_the_projection_of_a_smooth_signal(measure):
 @pytest.mark.parametrize(
     "measure", [theory.Fractional(0.5), theory.LegS(), theory.LegT()], ids=repr
 )
-def test_odd_or_non_positive_order_is_refused(measure, order):
+def test_odd_or_non_positive_order_raises(measure, order):
     with pytest.raises(ValueError, match=r"^order must be"):
         theory.operator(measure, order)

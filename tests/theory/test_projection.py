@@ -39,23 +39,23 @@ def test_project_equals_adaptive_quadrature(alpha):
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @given(value=st.sampled_from([0.0, 1.0, -3.5, 1e12, 1e-12]), length=st.integers(1, 50))
-def test_a_constant_is_stored_and_recalled_exactly(measure, value, length):
+def test_a_constant_is_reconstructed_exactly(measure, value, length):
     x = theory.project(measure, np.full(length, value), 16)
     ages = np.linspace(0, 0.5, 11)
     np.testing.assert_allclose(theory.recall(measure, x, ages), value, rtol=1e-10)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
-def test_projection_minimises_the_error(measure):
+def test_residual_of_the_projection_is_orthogonal_to_the_basis(measure):
     # The residual is orthogonal to the basis: project(recall(x)) = x for a finely sampled recall.
     x = np.random.default_rng(1).standard_normal(8) / np.arange(1, 9) ** 2
     length = 200_000
     ages = 1 - (np.arange(length) + 0.5) / length
-    again = theory.project(measure, theory.recall(measure, x, ages), 8)
-    np.testing.assert_allclose(again, x, atol=2e-4)
+    projected = theory.project(measure, theory.recall(measure, x, ages), 8)
+    np.testing.assert_allclose(projected, x, atol=2e-4)
 
 
-def test_channels_are_projected_side_by_side():
+def test_channels_are_projected_independently():
     u = np.random.default_rng(2).standard_normal((300, 3))
     measure = theory.Fractional(0.5)
     x = theory.project(measure, u, 16)
@@ -71,14 +71,14 @@ def test_channels_are_projected_side_by_side():
         )
 
 
-def test_long_signals_are_cut_into_parts_without_a_seam():
+def test_long_signals_are_processed_in_chunks():
     u = np.random.default_rng(3).standard_normal(40_000).cumsum()
     pooled = theory.project(theory.LegS(), u.reshape(-1, 2).mean(1).repeat(2), 8)
     np.testing.assert_allclose(theory.project(theory.LegS(), u, 8), pooled, atol=0.02)
     assert theory.project(theory.LegS(), u, 8)[0] == pytest.approx(u.mean(), rel=1e-10)
 
 
-def test_what_left_the_window_of_legt_is_recalled_as_zero():
+def test_legt_reconstructs_zero_outside_of_the_window():
     u = np.ones(100)
     x = theory.project(theory.LegT(window=0.3), u, 8)
     np.testing.assert_allclose(
@@ -102,6 +102,6 @@ def test_what_left_the_window_of_legt_is_recalled_as_zero():
         (lambda m: theory.recall(m, np.ones(7), [0.5]), "order"),
     ],
 )
-def test_bad_arguments_are_named(call, named):
+def test_invalid_arguments_raise_value_error(call, named):
     with pytest.raises(ValueError, match=f"^{named}"):
         call(theory.Fractional(0.5))

@@ -9,7 +9,7 @@ import scipy.special
 from fractal import theory
 from fractal.theory._published import gauss_jacobi
 
-# The paper's Table "Numerical verification of A(α) for N = 5".
+# The table "Numerical verification of A(α) for N = 5" of the paper.
 PRINTED = {
     0.0: [[1.00], [1.73, 2.00], [2.24, 3.87, 3.00], [2.65, 4.58, 5.92, 4.00],
           [3.00, 5.20, 6.71, 7.94, 5.00]],
@@ -48,7 +48,7 @@ def mpmath_pair(alpha: str, order: int, digits: int) -> tuple[mpmath.matrix, lis
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-def test_tables_of_the_paper_for_five_polynomials(alpha):
+def test_closed_form_equals_the_table_of_the_paper_for_order_five(alpha):
     A = theory.published_operator(alpha, 6).A[:5, :5]  # lower triangular: orders are nested
     for n, row in enumerate(PRINTED[alpha]):
         for k, printed in enumerate(row):
@@ -67,8 +67,8 @@ def test_closed_form_equals_quadrature(alpha):
 
 
 @pytest.mark.parametrize("alpha", ["0", "0.3", "0.5", "0.9", "0.99"])
-def test_closed_form_equals_the_definition_in_mpmath_with_50_digits_left(alpha):
-    # Monomial coefficients at N = 64 cancel about 48 digits: 110 leave more than 50.
+def test_closed_form_equals_the_definition_in_mpmath(alpha):
+    # Monomial coefficients at N = 64 cancel about 48 of the 110 digits.
     A, B = mpmath_pair(alpha, 64, digits=110)
     op = theory.published_operator(float(alpha), 64)
     expected = np.array(A.tolist(), dtype=float)
@@ -98,7 +98,7 @@ def test_quadrature_uses_four_times_the_order_above_alpha_0_8():
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.6])
-def test_regularized_weight_errs_like_delta_to_the_one_minus_alpha(alpha):
+def test_regularization_error_is_of_order_delta_to_the_one_minus_alpha(alpha):
     exact = theory.published_operator(alpha, 8).A
     deltas = np.array([1e-7, 1e-8])
     errors = [
@@ -132,11 +132,11 @@ def test_regularized_quadrature_equals_adaptive_quadrature(delta):
 
 @pytest.mark.parametrize("order", [8, 16, 32])
 @pytest.mark.parametrize("alpha", [0.3, 0.6, 0.9])
-def test_published_pair_is_legs_in_other_coordinates(alpha, order):
+def test_published_pair_is_similar_to_legs(alpha, order):
     M = theory.to_legs(alpha, order)
     legs, published = theory.operator(theory.LegS(), order), theory.published_operator(alpha, order)
-    moved = np.linalg.solve(M.T, (M @ legs.A).T).T
-    np.testing.assert_allclose(moved, published.A, atol=1e-10 * np.abs(published.A).max())
+    transformed = np.linalg.solve(M.T, (M @ legs.A).T).T
+    np.testing.assert_allclose(transformed, published.A, atol=1e-10 * np.abs(published.A).max())
     np.testing.assert_allclose(M @ legs.B, published.B, rtol=1e-10)
 
 
@@ -156,7 +156,7 @@ def test_to_legs_expresses_the_basis_in_legendre_polynomials(alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 0.9])
-def test_off_diagonal_entries_grow_with_alpha_and_more_so_far_from_the_diagonal(alpha):
+def test_off_diagonal_entries_increase_with_alpha_and_with_distance_from_the_diagonal(alpha):
     low = theory.published_operator(alpha, 64).A
     high = theory.published_operator(alpha + 0.05, 64).A
     below = np.tril(np.ones((64, 64), bool), -1)
@@ -197,7 +197,7 @@ def test_published_spectrum_is_the_exact_eigendecomposition(alpha, order, digits
     )
 
 
-def test_published_spectrum_beyond_float64_is_refused():
+def test_published_spectrum_outside_of_the_float64_range_raises():
     assert 1e150 < theory.published_spectrum(0.5, 204).condition < 1e160
     with pytest.raises(ValueError, match=r"^order must be smaller"):
         theory.published_spectrum(0.5, 500)
@@ -216,6 +216,6 @@ def test_published_spectrum_beyond_float64_is_refused():
         ({"method": "quadrature", "regularization": float("nan")}, "regularization"),
     ],
 )
-def test_bad_arguments_are_named(arguments, named):
+def test_invalid_arguments_raise_value_error(arguments, named):
     with pytest.raises(ValueError, match=f"^{named}"):
         theory.published_operator(**{"alpha": 0.5, "order": 8, **arguments})

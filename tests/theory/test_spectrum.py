@@ -37,7 +37,7 @@ def test_condition_of_the_published_operator_is_as_derived(order, row):
 
 
 @pytest.mark.parametrize(("alpha", "expected"), [(0.01, 5.1e3), (0.05, 1.2e3), (0.1, 7.2e2)])
-def test_any_alpha_above_zero_cures_legs(alpha, expected):
+def test_condition_of_the_fractional_operator_at_small_alpha(alpha, expected):
     op = theory.operator(theory.Fractional(alpha), 64)
     assert theory.diagonalize(op).condition == pytest.approx(expected, rel=0.05)
 
@@ -69,12 +69,12 @@ def test_exactly_two_eigenvalues_are_real(order, alpha):
     ],
     ids=["LegS", "LagT", "published-16", "published-64"],
 )
-def test_operators_without_usable_eigenvectors_are_refused_with_the_way_out(op):
+def test_ill_conditioned_operators_raise_an_error_that_names_alternatives(op):
     with pytest.raises(theory.IllConditioned, match=r"κ\(V\).*Use operator\(Fractional"):
         theory.diagonalize(op)
 
 
-def test_published_pair_of_order_eight_is_still_diagonalized():
+def test_published_pair_of_order_eight_can_be_diagonalized():
     spectrum = theory.diagonalize(theory.published_operator(0.5, 8))
     np.testing.assert_allclose(spectrum.eigenvalues, np.arange(1, 9), rtol=1e-9)
     assert 1e4 < spectrum.condition < 1e6

@@ -1,5 +1,8 @@
-"""The diagonal recurrence that `fractal.nn` and `fractal.baselines` run on (JAX, internal).
+"""The diagonal linear recurrence of `fractal.nn` and `fractal.baselines` (JAX, internal).
 
-`parts` (complex numbers as real arrays) → `implicit` (derivatives) → `chunked` and `scan` (the
-recurrence), with `discretize` (gates from step sizes) and `inputs` (what a layer is given) beside.
+- `parts`: complex numbers as real arrays.
+- `implicit`: derivatives of the recurrence.
+- `chunked`, `scan`: implementations of the recurrence.
+- `discretize`, `step_size`: gates from eigenvalues and step sizes Δ.
+- `inputs`: validation of the arguments of mixers.
 """

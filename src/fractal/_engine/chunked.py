@@ -1,11 +1,11 @@
-"""The two-level scan: within chunks of 16 steps side by side, then from chunk to chunk.
+"""A two-level scan: over the 16 steps of all chunks in parallel, then sequentially over chunks.
 
-Time stays in its order, (chunk, position in the chunk, width), so that nothing is transposed: one
-position of all chunks is a strided plane of long rows, on which the recurrence runs as vector
-operations. The passes read the inputs twice and write the states once.
+Arrays are viewed as (chunk, position in the chunk, width), without a transposition. The recurrence
+is vectorized over all chunks at one position, a strided slice with contiguous rows. The passes read
+the inputs twice and write the states once.
 
-`scan` runs x_k = g_k x_{k−1} + b_k. `average` runs x_k = g_k x_{k−1} + (1 − g_k) v_k for complex
-modes whose steps take different times. `states` is what a layer calls: one or the other.
+`scan` computes x_k = g_k x_{k−1} + b_k. `average` computes x_k = g_k x_{k−1} + (1 − g_k) v_k for
+complex modes and varying elapsed times. Layers call `states`, which selects one of the two.
 """
 
 import functools
@@ -16,21 +16,21 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Complex, Float
 
-from .discretize import bilinear_slope, finite, gate_and_rest
-from .implicit import differentiable, linear, multiply, previous
-from .parts import Parts, join, minus, plus, split, times, to_halves
+from .discretize import bilinear_slope, finite, gate_and_complement
+from .implicit import apply_gates, differentiable, linear, previous
+from .parts import Parts, add, complex_to_real, join, multiply, split, subtract
 
 CHUNK = 16
 
 
-def _plain(gate: Parts, x: Parts | None, b: Parts) -> Parts:
-    return b if x is None else plus(times(gate, x), b)
+def _scan_step(gate: Parts, x: Parts | None, b: Parts) -> Parts:
+    return b if x is None else add(multiply(gate, x), b)
 
 
-def _averaging(gate: Parts, x: Parts | None, v: Parts) -> Parts:
-    # Not v + g (x − v): where g = 1 the state must stay as it is, however large v.
-    added = times((1 - gate[0], -gate[1]), v)
-    return added if x is None else plus(times(gate, x), added)
+def _average_step(gate: Parts, x: Parts | None, v: Parts) -> Parts:
+    # Not v + g (x − v): where g = 1 the state must not change, not even by rounding.
+    added = multiply((1 - gate[0], -gate[1]), v)
+    return added if x is None else add(multiply(gate, x), added)
 
 
 def _solve(
@@ -40,7 +40,7 @@ def _solve(
     inputs: Float[Array, "time width"],
     h0: Float[Array, " width"],
 ) -> Float[Array, "time width"]:
-    """All states; `step(gate, x, input)` is the next state, or what the input adds if x is None."""
+    """All states. `step(gate, x, input)` computes the next state; x = None means zero."""
     length, width = inputs.shape
     varying = gates[0].ndim == 2
     positions = range(CHUNK - 1, -1, -1) if reverse else range(CHUNK)
@@ -49,45 +49,45 @@ def _solve(
     planes = tuple(_chunked(reverse, g) for g in gates) if varying else None
     g = {j: gates if planes is None else tuple(p[:, j] for p in planes) for j in positions}
 
-    # Up: what each chunk adds to the state that enters it, and the product of its gates.
-    added = None
+    # Pass 1: the final state of each chunk from a zero state, and the product of its gates.
+    final = None
     for j in positions:
-        added = step(g[j], added, b[j])
-    kept = functools.reduce(times, (g[j] for j in positions)) if varying else None
+        final = step(g[j], final, b[j])
+    product = functools.reduce(multiply, (g[j] for j in positions)) if varying else None
 
-    # Across: from chunk to chunk, keeping the state that enters each.
-    def cross(x, chunk):
-        added, kept = chunk
-        left = x
-        if kept is None:
-            # Step by step: the rounding of a power g^16 would add up over the chunks.
+    # Pass 2: the initial state of each chunk.
+    def next_chunk(x, chunk):
+        final, product = chunk
+        decayed = x
+        if product is None:
+            # Repeated products: the rounding error of g^16 would accumulate over the chunks.
             for _ in range(CHUNK):
-                left = times(gates, left)
+                decayed = multiply(gates, decayed)
         else:
-            left = times(kept, left)
-        return plus(left, added), x
+            decayed = multiply(product, decayed)
+        return add(decayed, final), x
 
-    entering = lax.scan(cross, split(len(gates), h0), (added, kept), reverse=reverse)[1]
+    initial = lax.scan(next_chunk, split(len(gates), h0), (final, product), reverse=reverse)[1]
 
-    # Down: every state from the one before it.
-    states, x = {}, entering
+    # Pass 3: the states within each chunk.
+    states, x = {}, initial
     for j in positions:
         x = states[j] = step(g[j], x, b[j])
-    # One concatenation of all parts of all positions: in two, everything would be copied twice.
+    # A single concatenation of all parts of all positions, to copy the states only once.
     x = jnp.concatenate([p for j in range(CHUNK) for p in states[j]], axis=-1).reshape(-1, width)
     return x[len(x) - length :] if reverse else x[:length]
 
 
 def _chunked(reverse: bool, x: Array) -> Array:
-    """Time as (chunk, position), filled up with zeros beyond the last step of the scan."""
+    """Reshape to (chunk, position, width), zero-padded after the last step of the scan."""
     padding = -len(x) % CHUNK
     if padding:
         x = jnp.pad(x, ((padding, 0) if reverse else (0, padding), (0, 0)))
     return x.reshape(-1, CHUNK, x.shape[1])
 
 
-# scan(reverse, gates, inputs, h0); gates as parts, of shape (width,) where they are constant.
-scan = differentiable(functools.partial(_solve, _plain))
+# scan(reverse, gates, inputs, h0); the parts of constant gates have shape (width,).
+scan = differentiable(functools.partial(_solve, _scan_step))
 
 
 def states(
@@ -98,23 +98,24 @@ def states(
     signal: Float[Array, "time width"],
     start: Complex[Array, " modes"],
 ) -> Float[Array, "time 2*modes"]:
-    """The modes after each step, in halves.
+    """States of the modes after each step; real and imaginary parts concatenated.
 
     **Arguments:**
 
     - `method`: the discretization.
-    - `modes`: decay and turn of each while one unit of time passes, and where its input leads it if
-      it is held for ever.
-    - `elapsed`: the time that passes in each step, or the one time that passes in all.
+    - `modes`: λ per unit of time (decay and rotation) and the steady-state response B/λ.
+    - `elapsed`: elapsed time per step, or a scalar if it is constant.
+    - `signal`: the input of the layer.
+    - `start`: state before the first step.
     """
     w, B = modes
-    h0 = to_halves(start)
+    h0 = complex_to_real(start)
     if elapsed.ndim:
-        return average(reverse, method, w, elapsed, signal @ to_halves(B, axis=0).T, h0)
-    # All steps are equal: 1 − g goes into B, which spares a product in every step.
-    gate, rest = gate_and_rest(method, w, elapsed)
-    folded = lax.complex(*rest)[:, None] * B
-    return scan(reverse, gate, signal @ to_halves(folded, axis=0).T, h0)
+        return average(reverse, method, w, elapsed, signal @ complex_to_real(B, axis=0).T, h0)
+    # Constant gates: 1 − g is multiplied into B, which saves a product per step.
+    gate, complement = gate_and_complement(method, w, elapsed)
+    folded = lax.complex(*complement)[:, None] * B
+    return scan(reverse, gate, signal @ complex_to_real(folded, axis=0).T, h0)
 
 
 def average(
@@ -125,24 +126,26 @@ def average(
     v: Float[Array, "time width"],
     h0: Float[Array, " width"],
 ) -> Float[Array, "time width"]:
-    """All states of the running average.
+    """All states of x_k = g_k x_{k−1} + (1 − g_k) v_k.
 
     **Arguments:**
 
     - `method`: the discretization.
-    - `w`: decay and turn of each mode while one unit of time passes.
-    - `elapsed`: the time that passes in each step. After an infinite time all is forgotten.
+    - `w`: λ per unit of time: decay and rotation of each mode.
+    - `elapsed`: elapsed time per step. An infinite time gives g = 0.
+    - `v`: steady-state response to the input of each step.
+    - `h0`: state before the first step.
     """
-    # Known to be a loop, this is computed once; else XLA computes it for each sequence of a batch.
-    together = 256  # steps, whose temporaries fit into a core's cache
-    gates = lax.map(lambda t: gate_and_rest(method, w, t)[0], elapsed, batch_size=together)
+    # As a loop the gates are computed once; otherwise XLA recomputes them per sequence of a batch.
+    batch_size = 256  # steps; their temporaries fit into the cache of a core
+    gates = lax.map(lambda t: gate_and_complement(method, w, t)[0], elapsed, batch_size=batch_size)
     return _average(reverse, method, w, elapsed, gates, v, h0)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _average(reverse, method, w, elapsed, gates, v, h0):
-    """`average` with its gates at hand; their tangent is that of w and `elapsed`."""
-    return _solve(_averaging, reverse, gates, v, h0)
+    """`average` for precomputed gates. Their tangent follows from those of w and `elapsed`."""
+    return _solve(_average_step, reverse, gates, v, h0)
 
 
 @_average.defjvp
@@ -150,18 +153,18 @@ def _(reverse, method, primals, tangents):
     w, elapsed, gates, v, h0 = primals
     dw, delapsed, _, dv, dh0 = tangents
     x = _average(reverse, method, *primals)
-    # A change of λδ moves x_k by −dg/d(λδ) (v_k − x_{k−1}). For the exponential that is v_k − x_k:
-    # no shift in time. Split into what varies with time and what does not, it is summed at once.
+    # ∂x_k/∂(λδ) = −dg/d(λδ) (v_k − x_{k−1}), which is v_k − x_k for zero-order hold: no shift in
+    # time. λ and δ are differentiated separately, so that sums over time reduce to products.
     if method == "zoh":
-        away = split(2, v - x)
+        difference = split(2, v - x)
     else:
-        away = times(bilinear_slope(w, elapsed), split(2, v - previous(reverse, x, h0)))
+        difference = multiply(bilinear_slope(w, elapsed), split(2, v - previous(reverse, x, h0)))
     time = finite(elapsed)[:, None]
-    moved = plus(
-        times(dw, tuple(time * p for p in away)),
-        tuple(delapsed[:, None] * p for p in times(w, away)),
+    from_gates = add(
+        multiply(dw, tuple(time * p for p in difference)),
+        tuple(delapsed[:, None] * p for p in multiply(w, difference)),
     )
-    right = join(plus(minus(split(2, dv), times(gates, split(2, dv))), moved))
+    right = join(add(subtract(split(2, dv), multiply(gates, split(2, dv))), from_gates))
     first = -1 if reverse else 0
-    entering = multiply(tuple(g[first] for g in gates), dh0)
-    return x, linear(scan, reverse, gates, right.at[first].add(entering))
+    from_start = apply_gates(tuple(g[first] for g in gates), dh0)
+    return x, linear(scan, reverse, gates, right.at[first].add(from_start))

@@ -1,7 +1,7 @@
-"""Checks of what a sequence mixer is called with: samples, durations, padding, state.
+"""Validation of the arguments of sequence mixers: inputs, durations, padding, state.
 
-Shapes are checked while a call is traced. Values are checked before it is compiled, where they are
-known: inside of `jax.jit`, `jax.vmap` or `jax.grad` they are not.
+Shapes are checked during tracing. Values are checked before compilation if they are concrete; they
+are not inside `jax.jit`, `jax.vmap` or `jax.grad`.
 """
 
 import functools
@@ -19,11 +19,11 @@ F = TypeVar("F", bound=Callable)
 
 
 class Padding(NamedTuple):
-    """Which steps are real; None where all are.
+    """Padding of a sequence: `kept` is True at real steps, and None without padding.
 
-    `end` counts them where they all come first. Nothing that is read then follows the padding in
-    the scan, so zeros serve as its input and all steps stay equal. Padding between real steps must
-    stop the clock instead.
+    `end` is the number of real steps if all of them precede the padding, otherwise None. Trailing
+    padding affects no output that is used, so its input is set to zero and the step size stays
+    constant. Padding between real steps needs an elapsed time of zero.
     """
 
     kept: Bool[Array, " time"] | None
@@ -31,7 +31,7 @@ class Padding(NamedTuple):
 
 
 def compiled_call(call: F) -> F:
-    """Compile a mixer's `__call__(u, state, dt, lengths, mask)`, after checks of known values."""
+    """Validate concrete values, then call `__call__(u, state, dt, lengths, mask)` compiled."""
 
     @jax.jit
     def run(self, u, state, dt, lengths, mask):
@@ -42,14 +42,14 @@ def compiled_call(call: F) -> F:
     @functools.wraps(call)
     def wrapper(self, u, state=None, dt=None, lengths=None, mask=None):
         u = check_array("u", u)
-        check_known(dt, lengths, mask, time=len(u) if u.ndim else 0)
-        return _diagnosed(run, self, u, state, dt, lengths, mask)
+        check_concrete(dt, lengths, mask, time=len(u) if u.ndim else 0)
+        return _call_checked(run, self, u, state, dt, lengths, mask)
 
     return wrapper  # type: ignore[return-value]  # the signature is that of `call`
 
 
 def compiled_step(step: F) -> F:
-    """Compile a mixer's `step(u, state, dt)`, after checks of known values."""
+    """Validate concrete values, then call `step(u, state, dt)` compiled."""
 
     @jax.jit
     def run(self, u, state, dt):
@@ -59,16 +59,16 @@ def compiled_step(step: F) -> F:
     @functools.wraps(step)
     def wrapper(self, u, state, dt=None):
         u = check_array("u", u)
-        check_known(dt)
-        return _diagnosed(run, self, u, state, dt)
+        check_concrete(dt)
+        return _call_checked(run, self, u, state, dt)
 
     return wrapper  # type: ignore[return-value]  # the signature is that of `step`
 
 
-def _diagnosed(run: Callable, mixer: Any, u: Array, state: Any, *rest: Any) -> Any:
-    """Run a compiled function; if JAX refuses its arguments, say whether the state is to blame."""
+def _call_checked(run: Callable, mixer: Any, u: Array, state: Any, *arguments: Any) -> Any:
+    """Call a compiled function; report an invalid state as such if JAX raises `TypeError`."""
     try:
-        return run(mixer, u, state, *rest)
+        return run(mixer, u, state, *arguments)
     except TypeError:
         if state is not None:
             check_state(mixer, state)
@@ -76,7 +76,10 @@ def _diagnosed(run: Callable, mixer: Any, u: Array, state: Any, *rest: Any) -> A
 
 
 def check_state(mixer: Any, state: Any) -> None:
-    """Refuse a state that the mixer did not make. A dimension that starts at zero may grow."""
+    """Raise `ValueError` for a state that does not match `mixer.initial_state()`.
+
+    Axes of initial length zero may have any length.
+    """
     expected = jax.eval_shape(mixer.initial_state)
     same = jax.tree.structure(state) == jax.tree.structure(expected)
     if not same or not all(map(_fits, jax.tree.leaves(state), jax.tree.leaves(expected))):
@@ -92,45 +95,45 @@ def _fits(found: Any, expected: jax.ShapeDtypeStruct) -> bool:
     return all(b in (0, a) for a, b in zip(shape, expected.shape, strict=True))
 
 
-def check_known(
+def check_concrete(
     dt: Any = None, lengths: Any = None, mask: Any = None, *, time: int | None = None
 ) -> None:
-    """Refuse values of durations and padding that cannot be, where they are known."""
-    if dt is not None and (durations := _known("dt", dt)) is not None:
+    """Raise `ValueError` for invalid concrete values of `dt`, `lengths` and `mask`."""
+    if dt is not None and (durations := _concrete("dt", dt)) is not None:
         if not np.issubdtype(durations.dtype, np.number) or np.iscomplexobj(durations):
             raise ValueError(f"dt must be a real number, or one per step, got {dt!r}")
         if not (np.isfinite(durations) & (durations >= 0)).all():
             raise ValueError("dt must be finite and not negative")
     if mask is not None and lengths is not None:
-        raise ValueError("give lengths or mask, not both")
-    if lengths is not None and (counts := _known("lengths", lengths)) is not None:
+        raise ValueError("pass either lengths or mask, not both")
+    if lengths is not None and (counts := _concrete("lengths", lengths)) is not None:
         if not np.issubdtype(counts.dtype, np.integer):
-            raise ValueError(f"lengths must be a whole number of steps, got {lengths!r}")
+            raise ValueError(f"lengths must be an integer number of steps, got {lengths!r}")
         if time is not None and not ((counts >= 0) & (counts <= time)).all():
             raise ValueError(f"lengths must lie in [0, {time}], the number of steps")
-    if mask is not None and (kept := _known("mask", mask)) is not None and kept.dtype != bool:
-        raise ValueError(f"mask must be boolean, got {kept.dtype}; lengths takes a count")
+    if mask is not None and (kept := _concrete("mask", mask)) is not None and kept.dtype != bool:
+        raise ValueError(f"mask must be boolean, got {kept.dtype}; use lengths for a count")
 
 
 def check_tokens(x: Array, vocabulary: int) -> None:
-    """Refuse token ids that are not in the vocabulary, where they are known."""
-    ids = _known("x", x) if x.size else None
+    """Raise `ValueError` for concrete token ids outside of the vocabulary."""
+    ids = _concrete("x", x) if x.size else None
     if ids is not None and not 0 <= ids.min() <= ids.max() < vocabulary:
-        raise ValueError(f"x must hold tokens below {vocabulary}, got {ids.min()} … {ids.max()}")
+        raise ValueError(f"x must contain tokens below {vocabulary}, got {ids.min()} … {ids.max()}")
 
 
-def _known(name: str, value: Any) -> np.ndarray | None:
-    """The value as a NumPy array; None while it is traced."""
+def _concrete(name: str, value: Any) -> np.ndarray | None:
+    """The value as a NumPy array; None if it is traced."""
     if isinstance(value, jax.core.Tracer):
         return None
     if not isinstance(value, jax.Array):
-        # Not by jnp.asarray, which would trace it where the call is traced.
+        # Not jnp.asarray, which returns a tracer inside a traced function.
         value = _numbers(name, value, np.asarray)
     return np.asarray(value)
 
 
 def check_array(name: str, value: Any) -> Array:
-    """The argument as a JAX array of numbers."""
+    """Convert an argument to a JAX array of numbers."""
     return value if isinstance(value, jax.Array) else _numbers(name, value, jnp.asarray)
 
 
@@ -140,26 +143,26 @@ def _numbers(name: str, value: Any, make: Callable[[Any], Any]) -> Any:
     except (TypeError, ValueError, OverflowError):
         array = None
     if array is None or array.dtype.kind in "OSUM":
-        raise ValueError(f"{name} must be an array of numbers, got {_shown(value)}")
+        raise ValueError(f"{name} must be an array of numbers, got {_describe(value)}")
     return array
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"a {type(value).__name__}"
 
 
 def check_key(key: Any) -> PRNGKeyArray:
-    """A key of `jax.random.key`, or of the older `jax.random.PRNGKey`."""
+    """Validate a random key, of `jax.random.key` or `jax.random.PRNGKey`."""
     if isinstance(key, jax.Array | np.ndarray):
         old = key.shape == (2,) and key.dtype == np.uint32
         if old or (key.shape == () and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)):
             return jnp.asarray(key)
-    raise ValueError(f"key must be one random key, such as jax.random.key(0), got {_shown(key)}")
+    raise ValueError(f"key must be one random key, such as jax.random.key(0), got {_describe(key)}")
 
 
 def check_sequence(u: ArrayLike, width: int) -> Float[Array, "time width"]:
-    """The input of shape (time, width), in floating point."""
+    """Validate an input of shape (time, width); integers are converted to floating point."""
     array = _floating(u)
     if array.ndim != 2 or array.shape[1] != width:
         raise ValueError(f"u must have shape (time, {width}), got {array.shape}")
@@ -167,7 +170,7 @@ def check_sequence(u: ArrayLike, width: int) -> Float[Array, "time width"]:
 
 
 def check_sample(u: ArrayLike, width: int) -> Float[Array, " width"]:
-    """One sample of shape (width,), in floating point."""
+    """Validate a sample of shape (width,); integers are converted to floating point."""
     array = _floating(u)
     if array.shape != (width,):
         raise ValueError(f"u must have shape ({width},), got {array.shape}")
@@ -175,7 +178,7 @@ def check_sample(u: ArrayLike, width: int) -> Float[Array, " width"]:
 
 
 def check_durations(dt: ArrayLike | None, length: int, dtype: jnp.dtype) -> Float[Array, "*time"]:
-    """Durations of the samples: one number for all, 1 by default, or one per step."""
+    """Validate durations of the samples: a scalar, 1 by default, or one per step."""
     durations = jnp.asarray(1.0 if dt is None else dt, dtype)
     if durations.shape not in ((), (length,)):
         raise ValueError(f"dt must be a number or have shape ({length},), got {durations.shape}")
@@ -183,14 +186,17 @@ def check_durations(dt: ArrayLike | None, length: int, dtype: jnp.dtype) -> Floa
 
 
 def check_padding(lengths: ArrayLike | None, mask: ArrayLike | None, time: int) -> Padding:
-    """Padding from the number of real steps, or from a boolean mask that is False at padding."""
+    """Padding from the number of real steps, or from a boolean mask that is False at padding.
+
+    **Raises:** `ValueError` if both are given, or if their shape or dtype is wrong.
+    """
     if lengths is not None and mask is not None:
-        raise ValueError("give lengths or mask, not both")
+        raise ValueError("pass either lengths or mask, not both")
     if lengths is not None:
         end = jnp.asarray(lengths)
         if end.shape != () or not jnp.issubdtype(end.dtype, jnp.integer):
             raise ValueError(
-                f"lengths must be one whole number for one sequence, got {end.dtype}{end.shape}"
+                f"lengths must be one integer per sequence, got {end.dtype}{end.shape}"
             )
         return Padding(jnp.arange(time) < end, end)
     if mask is None:
@@ -199,27 +205,27 @@ def check_padding(lengths: ArrayLike | None, mask: ArrayLike | None, time: int) 
     if kept.shape != (time,) or kept.dtype != bool:
         raise ValueError(
             f"mask must be boolean, of shape ({time},), got {kept.dtype}{kept.shape}; "
-            "lengths takes a count"
+            "use lengths for a count"
         )
     return Padding(kept, None)
 
 
-def without_padding(
+def mask_padding(
     u: Float[Array, "time width"], kept: Bool[Array, " time"] | None
 ) -> Float[Array, "time width"]:
-    """The input with zeros in place of padding, so that not even NaN gets through."""
+    """Set the input to zero at padding, which removes NaN and infinity there."""
     return u if kept is None else jnp.where(kept[:, None], u, 0.0)
 
 
 def last_state(
     x: Float[Array, "time modes"], end: Int[Array, ""] | None, start: Float[Array, " modes"]
 ) -> Float[Array, " modes"]:
-    """The state after the last real step."""
+    """The state after the last real step; `start` if there is none."""
     return x[-1] if end is None else jnp.where(end > 0, x[jnp.maximum(end, 1) - 1], start)
 
 
 def _floating(u: ArrayLike) -> Float[Array, "..."]:
-    """The input as it is, or as floating point where it holds integers."""
+    """Convert integers to floating point; other dtypes are unchanged."""
     array = jnp.asarray(u)
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
         raise ValueError(f"u must be real, got {array.dtype}")

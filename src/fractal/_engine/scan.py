@@ -1,4 +1,4 @@
-"""The linear recurrence x_k = a_k x_{k−1} + b_k: one front door, three methods."""
+"""The linear recurrence x_k = a_k x_{k−1} + b_k: public entry point and three methods."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from .._checks import check_choice, check_flag
 from .chunked import scan
 from .implicit import differentiable
 from .inputs import check_array
-from .parts import Parts, from_halves, to_halves
+from .parts import Parts, complex_to_real, real_to_complex
 
 
 def linear_scan(
@@ -25,12 +25,12 @@ def linear_scan(
 
     **Arguments:**
 
-    - `a`: gates, of b's shape, or without the time axis where they do not change.
+    - `a`: gates, of the shape of b, or without the time axis if they are constant.
     - `b`: inputs, real or complex.
-    - `h0`: state before the first step (after the last one, for `reverse`); zero by default.
-    - `reverse`: run from the last step to the first.
-    - `method`: `"sequential"`, one step after the other; `"associative"`, a parallel prefix sum;
-      `"chunked"`, in two levels; `"auto"` picks the fastest for the backend.
+    - `h0`: state before the first step (after the last one if `reverse`); zero by default.
+    - `reverse`: scan from the last step to the first.
+    - `method`: `"sequential"`, a loop; `"associative"`, a parallel prefix sum; `"chunked"`, a
+      two-level scan; `"auto"`, the fastest of them on the default backend.
 
     >>> import jax.numpy as jnp
     >>> from fractal.nn import linear_scan
@@ -42,7 +42,7 @@ def linear_scan(
         raise ValueError("b must have a time axis, got a scalar")
     if a.shape not in (b.shape, b.shape[1:]):
         raise ValueError(
-            f"a must have b's shape {b.shape}, or {b.shape[1:]} where it is constant, got {a.shape}"
+            f"a must have b's shape {b.shape}, or {b.shape[1:]} if it is constant, got {a.shape}"
         )
     h0 = jnp.zeros(b.shape[1:], b.dtype) if h0 is None else check_array("h0", h0)
     if h0.shape != b.shape[1:]:
@@ -59,10 +59,10 @@ def linear_scan(
 
 
 def _choose() -> str:
-    """On a CPU a compiled loop wins at nearly every size (`fractal bench scan`); else depth counts.
+    """The loop on CPUs, where it is fastest at nearly all sizes (`fractal bench scan`).
 
-    The chunked scan comes close only with gradients of long and wide inputs: it is made for layers
-    that keep its layout.
+    The associative scan elsewhere, for its logarithmic depth. The chunked scan pays off only in
+    layers, which use its data layout throughout.
     """
     return "sequential" if jax.default_backend() == "cpu" else "associative"
 
@@ -90,18 +90,18 @@ def _associative(reverse: bool, gates: Parts, b: Array, h0: Array) -> Array:
 
 
 def _chunked(reverse: bool, gates: Parts, b: Array, h0: Array) -> Array:
-    """The two-level scan in its own layout: two dimensions, complex numbers as halves."""
+    """The two-level scan, after conversion to its layout: two real dimensions."""
     (a,) = gates
     a = a.reshape(*a.shape[: a.ndim - b.ndim + 1], -1)
     if not jnp.issubdtype(b.dtype, jnp.complexfloating):
         return scan(reverse, (a,), b.reshape(len(b), -1), h0.reshape(-1)).reshape(b.shape)
-    halves = to_halves(b.reshape(len(b), -1))
-    x = scan(reverse, (a.real, a.imag), halves, to_halves(h0.reshape(-1)))
-    return from_halves(x).reshape(b.shape)
+    inputs = complex_to_real(b.reshape(len(b), -1))
+    x = scan(reverse, (a.real, a.imag), inputs, complex_to_real(h0.reshape(-1)))
+    return real_to_complex(x).reshape(b.shape)
 
 
 _METHODS = {
     "sequential": differentiable(_sequential),
     "associative": differentiable(_associative),
-    "chunked": _chunked,  # its parts are differentiable
+    "chunked": _chunked,  # `scan` is differentiable already
 }

@@ -1,4 +1,4 @@
-"""The range that initial step sizes Δ are drawn from."""
+"""Range of the initial step sizes Δ."""
 
 from typing import SupportsIndex
 
@@ -8,10 +8,11 @@ from .._checks import check_count, check_positive
 def dt_range(
     clock: str, dt_min: float | None, dt_max: float | None, length: SupportsIndex | None
 ) -> tuple[float, float]:
-    """The range of the time steps Δ, with what the user leaves open filled in.
+    """The range [dt_min, dt_max] of step sizes Δ, with defaults for arguments that are None.
 
-    The slowest mode should reach about the length of the sequence. On the scale-invariant clock a
-    step at its end passes 1/length: Δ = length/2 resolves it as 1/2 does on the uniform clock.
+    The time constant of the slowest mode is about the length of the sequence. On the
+    scale-invariant clock the elapsed time of the last step is 1/length, so that Δ = length/2 there
+    corresponds to Δ = 1/2 on the uniform clock.
     """
     if length is not None:
         length = check_count("length", length, smallest=1)

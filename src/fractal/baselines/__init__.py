@@ -1,8 +1,11 @@
-"""What FRACTAL is compared with, each written from its published formulas.
+"""Baselines: independent implementations from the published formulas.
 
-State-space models: `S5`, `S4`, `S4D`, `DSS`; the Legendre memory unit: `LMU`; attention:
-`TransformerBlock` with `Attention` or `Performer`. The first five are mixers for
-`fractal.nn.SequenceModel(mixer=…)`, the last is a block for `SequenceModel(block=…)`.
+- State-space models: `S5`, `S4`, `S4D`, `DSS`.
+- Legendre memory unit: `LMU`.
+- Attention: `TransformerBlock` with `Attention` or `Performer`.
+
+`S5`, `S4`, `S4D`, `DSS` and `LMU` are mixers for `fractal.nn.SequenceModel(mixer=…)`.
+`TransformerBlock` is a block for `SequenceModel(block=…)`.
 """
 
 from ._attention import Attention as Attention

@@ -1,4 +1,4 @@
-"""Exact softmax attention with several heads (Vaswani et al., 2017)."""
+"""Exact multi-head softmax attention (Vaswani et al., 2017)."""
 
 import functools
 from typing import NamedTuple, SupportsIndex
@@ -18,14 +18,14 @@ from .._engine.inputs import (
     check_sequence,
     compiled_call,
     compiled_step,
-    without_padding,
+    mask_padding,
 )
 
-_TOGETHER = 128  # queries at a time: (heads, 128, time) weights are held
+_QUERY_BATCH = 128  # queries per batch: bounds the attention weights to (heads, 128, time)
 
 
 class AttentionState(NamedTuple):
-    """Keys and values so far, and which of them are no padding; it grows with every step."""
+    """Cache of keys and values; `kept` is False at padding. The time axis grows with every step."""
 
     keys: Float[Array, "heads time size"]
     values: Float[Array, "heads time size"]
@@ -33,10 +33,10 @@ class AttentionState(NamedTuple):
 
 
 class Attention(eqx.Module):
-    """Each step reads a mean of all values, weighted by softmax(q·k/√d).
+    """Multi-head attention: means of the values with weights softmax(q·k/√d).
 
-    Memory grows with the length, not its square: the weights of a few queries at a time are held,
-    and are made again in the backward pass.
+    Memory is linear in the length: attention weights are computed for a batch of queries at a time,
+    and are recomputed in the backward pass.
 
     >>> import jax
     >>> from fractal.baselines import Attention
@@ -64,15 +64,15 @@ class Attention(eqx.Module):
 
         - `width`: number of input and output channels.
         - `heads`: number of heads.
-        - `qkv`: width of queries, keys and values of all heads together; by default `width`.
-        - `causal`: whether a step sees only itself and what was before.
+        - `qkv`: total width of queries, keys and values of all heads; `width` by default.
+        - `causal`: whether a step attends only to itself and to earlier steps.
         """
-        self.projections, self.out = draw_heads(check_key(key), width, heads, qkv)
+        self.projections, self.out = init_projections(check_key(key), width, heads, qkv)
         self.causal = check_flag("causal", causal)
 
     @property
     def bidirectional(self) -> bool:
-        """Whether a step sees what comes after."""
+        """Whether an output depends on later inputs."""
         return not self.causal
 
     @compiled_call
@@ -84,48 +84,51 @@ class Attention(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], AttentionState | None]:
-        """All outputs, and the keys and values so far (None unless causal).
+        """Outputs, and the cached keys and values (None unless causal).
 
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: keys and values from before; by default none.
-        - `dt`: must be None: attention knows no time step.
-        - `lengths`: number of real steps; the rest is padding, which no step attends to.
+        - `state`: cached keys and values to resume from; empty by default.
+        - `dt`: must be None: attention has no step size.
+        - `lengths`: number of real steps; later steps are padding, to which no step attends.
         - `mask`: boolean, False at padding.
         """
         check_no_dt(dt)
         u = check_sequence(u, len(self.out))
         padded = check_padding(lengths, mask, len(u)).kept
         if state is not None:
-            check_attends_back(self.causal)
+            check_causal_attention(self.causal)
         start = self._empty() if state is None else state
-        queries, keys, values = project(self.projections, without_padding(u, padded))
+        queries, keys, values = project_qkv(self.projections, mask_padding(u, padded))
         kept = jnp.ones(len(u), bool) if padded is None else padded
         cache = AttentionState(
             jnp.concatenate([start.keys, keys], axis=1),
             jnp.concatenate([start.values, values], axis=1),
             jnp.concatenate([start.kept, kept]),
         )
-        places = jnp.arange(len(u)) + len(start.kept) if self.causal else None
+        positions = jnp.arange(len(u)) + len(start.kept) if self.causal else None
         y = jax.vmap(attend, in_axes=(0, 0, 0, None, None))(
-            queries, cache.keys, cache.values, cache.kept, places
+            queries, cache.keys, cache.values, cache.kept, positions
         )
-        return gather(self.out, y, u), cache if self.causal else None
+        return merge_heads(self.out, y, u), cache if self.causal else None
 
     @compiled_step
     def step(
         self, u: ArrayLike, state: AttentionState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], AttentionState]:
-        """One step; u is (width,). Keys and values grow, so that every step is compiled anew."""
-        check_attends_back(self.causal)
+        """Output (width,) for one sample u (width,), and the next state.
+
+        The cache grows, so that every step is compiled anew.
+        """
+        check_causal_attention(self.causal)
         y, after = self(check_sample(u, len(self.out))[None], state, dt)
         assert after is not None  # causal attention has a state
         return y[0], after
 
     def initial_state(self) -> AttentionState:
-        """No keys and values."""
-        check_attends_back(self.causal)
+        """An empty cache of keys and values."""
+        check_causal_attention(self.causal)
         return self._empty()
 
     def _empty(self) -> AttentionState:
@@ -139,52 +142,54 @@ def attend(
     keys: Float[Array, "all size"],
     values: Float[Array, "all size"],
     kept: Bool[Array, " all"],
-    places: Int[Array, " time"] | None,
+    positions: Int[Array, " time"] | None,
 ) -> Float[Array, "time size"]:
-    """Σ softmax(q·k/√d) v of one head, over the keys that are kept and no later than the query."""
+    """Σ softmax(q·k/√d) v of one head, over the kept keys up to the position of each query."""
 
     @jax.checkpoint
-    def mean(query, place):
+    def mean(query, position):
         logits = keys @ query / np.sqrt(len(query))
-        seen = kept if place is None else kept & (jnp.arange(len(kept)) <= place)
-        # A finite floor: where nothing is seen, weights are equal and not NaN.
-        weights = jax.nn.softmax(jnp.where(seen, logits, jnp.finfo(logits.dtype).min))
+        visible = kept if position is None else kept & (jnp.arange(len(kept)) <= position)
+        # A finite minimum: weights are uniform, not NaN, if no key is visible.
+        weights = jax.nn.softmax(jnp.where(visible, logits, jnp.finfo(logits.dtype).min))
         return weights @ values
 
-    return jax.lax.map(lambda x: mean(*x), (queries, places), batch_size=_TOGETHER)
+    return jax.lax.map(lambda x: mean(*x), (queries, positions), batch_size=_QUERY_BATCH)
 
 
-def project(
+def project_qkv(
     projections: Float[Array, "3 heads size width"], u: Float[Array, "time width"]
 ) -> Float[Array, "3 heads time size"]:
-    """Queries, keys and values, in the precision of the parameters."""
+    """Queries, keys and values, in the dtype of the parameters."""
     return jnp.einsum("phdw,tw->phtd", projections, u.astype(projections.dtype))
 
 
-def gather(
+def merge_heads(
     out: Float[Array, "width heads size"],
     y: Float[Array, "heads time size"],
     u: Float[Array, "time width"],
 ) -> Float[Array, "time width"]:
-    """What all heads have read, in the precision of the input."""
+    """Output projection of the concatenated heads, in the dtype of the input u."""
     return jnp.einsum("whd,htd->tw", out, y).astype(u.dtype)
 
 
-def draw_heads(
+def init_projections(
     key: PRNGKeyArray, width: SupportsIndex, heads: SupportsIndex, qkv: SupportsIndex | None
 ) -> tuple[Array, Array]:
-    """Projections to queries, keys and values, and back, without biases."""
+    """Input projections to queries, keys and values, and the output projection, without biases."""
     width = check_count("width", width, smallest=1)
     heads = check_count("heads", heads, smallest=1)
     qkv = width if qkv is None else check_count("qkv", qkv, smallest=1)
     if qkv % heads:
         raise ValueError(f"qkv must be a multiple of heads = {heads}, got {qkv}")
-    return _draw(key, width=width, heads=heads, size=qkv // heads)
+    return _init_parameters(key, width=width, heads=heads, size=qkv // heads)
 
 
 @functools.partial(jax.jit, static_argnames=("width", "heads", "size"))
-def _draw(key: PRNGKeyArray, *, width: int, heads: int, size: int) -> tuple[Array, Array]:
-    """Xavier's uniform numbers: of variance 2/(inputs + outputs)."""
+def _init_parameters(
+    key: PRNGKeyArray, *, width: int, heads: int, size: int
+) -> tuple[Array, Array]:
+    """Xavier uniform initialization, of variance 2/(fan_in + fan_out)."""
     keys = jax.random.split(key)
     end = np.sqrt(6 / (width + heads * size))
     return (
@@ -194,12 +199,12 @@ def _draw(key: PRNGKeyArray, *, width: int, heads: int, size: int) -> tuple[Arra
 
 
 def check_no_dt(dt: ArrayLike | None) -> None:
-    """Attention sees an order, not a duration."""
+    """Raise `ValueError` if `dt` is given."""
     if dt is not None:
-        raise ValueError("dt must be None: attention knows no time step")
+        raise ValueError("dt must be None: attention has no step size")
 
 
-def check_attends_back(causal: bool) -> None:
-    """A step, or a state to go on from, is for causal attention."""
+def check_causal_attention(causal: bool) -> None:
+    """Raise `ValueError` if a step or a state is requested of non-causal attention."""
     if not causal:
-        raise ValueError("attention to the whole sequence has no step or state: take causal=True")
+        raise ValueError("non-causal attention has no step or state: use causal=True")

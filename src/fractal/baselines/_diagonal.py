@@ -1,8 +1,8 @@
-"""One diagonal system for each channel, run as a convolution or step by step: S4D's and DSS's.
+"""One diagonal system per channel, as a convolution or a recurrence (S4D, DSS).
 
-x_k = e^w x_{k−1} + b u_k and y_k = Re Σ c x_k for each channel, so that the kernel is a sum of
-exponentials, K_l = Re Σ c b e^{lw}. With l = aM + r it is a product of two small matrices,
-e^{aMw} and e^{rw}: nothing of size (width, modes, time) is ever made, nor that many exponentials.
+x_k = e^w x_{k−1} + b u_k and y_k = Re Σ c x_k per channel. The kernel is a sum of exponentials,
+K_l = Re Σ c b e^{lw}. With l = aM + r it is a product of two small matrices, e^{aMw} and e^{rw}, so
+that neither arrays of size (width, modes, time) nor that many exponentials are needed.
 """
 
 import math
@@ -13,14 +13,14 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
-from .._engine.inputs import check_padding, check_sample, check_sequence, without_padding
+from .._engine.inputs import check_padding, check_sample, check_sequence, mask_padding
 from ._convolution import check_causal, convolve
 
-_EXACT = lax.Precision.HIGHEST  # kernels need all digits, on every device
+_PRECISION = lax.Precision.HIGHEST  # full precision on all devices
 
 
 class Diagonal(NamedTuple):
-    """Logarithms w of the gates, inputs b and read-outs c of each channel's modes, and D."""
+    """Logarithms w of the gates, input weights b and readouts c per channel and mode, and D."""
 
     w: Complex[Array, "width modes"]
     b: Complex[Array, "width modes"]
@@ -34,10 +34,10 @@ class Diagonal(NamedTuple):
         lengths: ArrayLike | None,
         mask: ArrayLike | None,
     ) -> tuple[Float[Array, "time width"], Complex[Array, "width modes"] | None]:
-        """All outputs as a convolution, and the state after the last step, if there is one."""
+        """Outputs by convolution, and the state after the last step (None if bidirectional)."""
         u = check_sequence(u, len(self.D))
         padding = check_padding(lengths, mask, len(u))
-        signal = without_padding(u.astype(self.D.dtype), padding.kept)
+        signal = mask_padding(u.astype(self.D.dtype), padding.kept)
         if state is not None:
             check_causal(len(self.c))
         if len(u) == 0:
@@ -47,15 +47,15 @@ class Diagonal(NamedTuple):
             return y.astype(u.dtype), None
         after = self.b * exponentially_weighted(signal, self.w)
         if state is not None:
-            entering = self.c * jnp.exp(self.w) * state
-            y += exponential_sums(entering, self.w, len(u))[0].T
+            start = self.c * jnp.exp(self.w) * state
+            y += exponential_sums(start, self.w, len(u))[0].T
             after += jnp.exp(len(u) * self.w) * state
         return y.astype(u.dtype), after
 
     def step(
         self, u: ArrayLike, state: Complex[Array, "width modes"]
     ) -> tuple[Float[Array, " width"], Complex[Array, "width modes"]]:
-        """One step of the recurrence, with the numbers of the convolution."""
+        """One step of the recurrence, equivalent to the convolution."""
         check_causal(len(self.c))
         u = check_sample(u, len(self.D))
         signal = u.astype(self.D.dtype)
@@ -72,10 +72,10 @@ def exponential_sums(
     """Re Σ_n c_n e^{l w_n} for l = 0 … length − 1."""
     coarse, fine = _powers(w, length)
     left = coefficients[:, :, None, :] * jnp.swapaxes(coarse, 1, 2)
-    # The real part of a complex product, as one real product over both parts.
+    # The real part of a complex product, as one real product over concatenated parts.
     left = jnp.concatenate([left.real, -left.imag], axis=-1)
     right = jnp.concatenate([fine.real, fine.imag], axis=1)
-    sums = jnp.einsum("shan,hnr->shar", left, right, precision=_EXACT)
+    sums = jnp.einsum("shan,hnr->shar", left, right, precision=_PRECISION)
     return sums.reshape(*sums.shape[:2], -1)[..., :length]
 
 
@@ -87,14 +87,14 @@ def exponentially_weighted(
     blocks, size = coarse.shape[-1], fine.shape[-1]
     newest_first = jnp.pad(u[::-1].T, ((0, 0), (0, blocks * size - len(u))))
     signal = newest_first.reshape(-1, blocks, size).astype(w.dtype)
-    within = jnp.einsum("har,hnr->hna", signal, fine, precision=_EXACT)
+    within = jnp.einsum("har,hnr->hna", signal, fine, precision=_PRECISION)
     return jnp.sum(coarse * within, axis=-1)
 
 
 def _powers(
     w: Complex[Array, "width modes"], length: int
 ) -> tuple[Complex[Array, "width modes blocks"], Complex[Array, "width modes size"]]:
-    """e^{aMw} and e^{rw}, whose products are e^{lw} for all l below the length."""
+    """e^{aMw} and e^{rw}, whose products are e^{lw} for l < length."""
     size = math.isqrt(max(length - 1, 0)) + 1
     blocks = -(-length // size)
     return (

@@ -1,6 +1,6 @@
-"""Diagonal plus low rank, A = Λ − P P*, under the bilinear rule: steps, powers and kernels.
+"""Diagonal plus low-rank systems, A = Λ − P P*, with the bilinear rule: steps, powers, kernels.
 
-Modes stand for conjugate pairs: P* x is 2 Re Σ P̄ₙ xₙ, and A is linear over the reals.
+One mode of each conjugate pair is stored: P* x is 2 Re Σ P̄ₙ xₙ, and A is linear over the reals.
 """
 
 import functools
@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from .._engine.parts import from_halves, to_halves
+from .._engine.parts import complex_to_real, real_to_complex
 
-_TOGETHER = 64  # frequencies at a time: (width, order, 64) numbers are held
+_FREQUENCY_BATCH = 64  # frequencies per batch: bounds temporaries to (width, order, 64)
 
 
 class LowRank(NamedTuple):
-    """Λ, P, B and the time step Δ of each channel."""
+    """Λ, P, B and the step size Δ per channel."""
 
     Lambda: Complex[Array, "width modes"]
     P: Complex[Array, "width modes"]
@@ -29,41 +29,41 @@ class LowRank(NamedTuple):
     ) -> Complex[Array, "width modes"]:
         """(I − ΔA/2)⁻¹ [(I + ΔA/2) x + ΔB u], by the Woodbury identity."""
         half = self.dt / 2
-        moved = self.Lambda * x - self.P * self._along(x)
-        right = x + half * moved + self.dt * self.B * u[:, None]
+        Ax = self.Lambda * x - self.P * self._inner_P(x)
+        right = x + half * Ax + self.dt * self.B * u[:, None]
         diagonal = 1 - half * self.Lambda
         solved, rank = right / diagonal, self.P / diagonal
-        return solved - rank * (half * self._along(solved) / (1 + half * self._along(rank)))
+        return solved - rank * (half * self._inner_P(solved) / (1 + half * self._inner_P(rank)))
 
     @functools.partial(jax.jit, static_argnames="length")
     def truncated(
         self, C: Complex[Array, "scans width modes"], length: int
     ) -> Complex[Array, "scans width modes"]:
-        """C̃ = C (I − Āᴸ)."""
+        """C̃ = C (I − Āᴸ) for L = length."""
         return _from_row(_row(C) - jnp.einsum("shi,hij->shj", _row(C), self._power(length)))
 
     @functools.partial(jax.jit, static_argnames="length")
     def recovered(
         self, C: Complex[Array, "scans width modes"], length: int
     ) -> Complex[Array, "scans width modes"]:
-        """C from C̃."""
+        """Inverse of `truncated`: C from C̃."""
         power = self._power(length)
         system = jnp.swapaxes(jnp.eye(power.shape[-1], dtype=power.dtype) - power, 1, 2)
         rows = jnp.linalg.solve(system, jnp.moveaxis(_row(C), 0, -1))
         return _from_row(jnp.moveaxis(rows, -1, 0))
 
-    def _along(self, x: Complex[Array, "width modes"]) -> Float[Array, "width 1"]:
+    def _inner_P(self, x: Complex[Array, "width modes"]) -> Float[Array, "width 1"]:
         """P* x."""
         return 2 * jnp.sum(self.P.conj() * x, axis=-1, keepdims=True).real
 
     def _power(self, exponent: int) -> Float[Array, "width order order"]:
-        """Ā to a power, by squaring, as a real matrix on the halves of x."""
+        """A power of Ā by repeated squaring, acting on concatenated real and imaginary parts."""
         width, modes = self.Lambda.shape
         zero = jnp.zeros(width, self.dt.dtype)
 
         def column(unit):
-            start = jnp.broadcast_to(from_halves(unit), (width, modes))
-            return to_halves(self.step(start, zero))
+            start = jnp.broadcast_to(real_to_complex(unit), (width, modes))
+            return complex_to_real(self.step(start, zero))
 
         square = jax.vmap(column, out_axes=-1)(jnp.eye(2 * modes, dtype=self.dt.dtype))
         power = jnp.eye(2 * modes, dtype=self.dt.dtype)
@@ -74,13 +74,13 @@ class LowRank(NamedTuple):
 
 
 def _row(C: Complex[Array, "*scans width modes"]) -> Float[Array, "..."]:
-    """Re(C x) as a product with the halves of x."""
-    return to_halves(C.conj())
+    """The real row vector c with Re(C x) = c · (Re x, Im x)."""
+    return complex_to_real(C.conj())
 
 
 def _from_row(row: Float[Array, "..."]) -> Complex[Array, "..."]:
-    """Undo `_row`."""
-    return from_halves(row).conj()
+    """Inverse of `_row`."""
+    return real_to_complex(row).conj()
 
 
 def dplr_kernels(
@@ -88,10 +88,10 @@ def dplr_kernels(
 ) -> Float[Array, "scans width {length}"]:
     """K_l = 2 Re(C Āˡ B̄) for l < length, from C̃ = C (I − Āᴸ).
 
-    Its transform at ω = e^{−iθ} is C̃ (I − ωĀ)⁻¹ B̄ = C̃ [(1−ω) I − (1+ω) ΔA/2]⁻¹ ΔB. With the
+    The transform of K at ω = e^{−iθ} is C̃ (I − ωĀ)⁻¹ B̄ = C̃ [(1−ω) I − (1+ω) ΔA/2]⁻¹ ΔB. With the
     half angle, 1 − ω = 2i s e^{−iθ/2} and 1 + ω = 2c e^{−iθ/2}, and with sums over pairs
     r_ab = Σ Δ a b/(2is − cΔλ) Woodbury gives e^{iθ/2} [r_CB − c r_CP r_PB/(1 + c r_PP)]. The usual
-    form divides by 1 + ω; this one has no pole at ω = −1, where c = 0 leaves r_CB = Δ C̃B/2i.
+    form divides by 1 + ω; this one has no pole at ω = −1, where c = 0 and r_CB = Δ C̃B/2i.
     """
     scans = len(C)
     conjugates = [jnp.concatenate([x, x.conj()], axis=-1) for x in (system.P, system.B, C)]
@@ -100,15 +100,15 @@ def dplr_kernels(
     star = P.conj()
     products = jnp.stack([*(C * B), *(C * P), star * B, star * P], axis=1) * system.dt[..., None]
 
-    @jax.checkpoint  # else the backward pass would keep (width, order, length) numbers
+    @jax.checkpoint  # otherwise arrays of size (width, order, length) are stored for gradients
     def transform(s, c):
         fractions = 1 / (2j * s - c * Lambda)
         sums = jnp.einsum("hpn,hn->ph", products, fractions)
-        plain, through, driven, own = sums[:scans], sums[scans:-2], sums[-2], sums[-1]
-        return plain - c * through * driven / (1 + c * own)
+        r_CB, r_CP, r_PB, r_PP = sums[:scans], sums[scans:-2], sums[-2], sums[-1]
+        return r_CB - c * r_CP * r_PB / (1 + c * r_PP)
 
     half_angles = np.pi * np.arange(length // 2 + 1) / length
     sines, cosines = (jnp.asarray(f(half_angles), system.dt.dtype) for f in (np.sin, np.cos))
-    turn = jnp.asarray(np.exp(1j * half_angles), C.dtype)
-    spectrum = jax.lax.map(lambda x: transform(*x), (sines, cosines), batch_size=_TOGETHER)
-    return jnp.fft.irfft(jnp.moveaxis(turn[:, None, None] * spectrum, 0, -1), length)
+    phase = jnp.asarray(np.exp(1j * half_angles), C.dtype)
+    spectrum = jax.lax.map(lambda x: transform(*x), (sines, cosines), batch_size=_FREQUENCY_BATCH)
+    return jnp.fft.irfft(jnp.moveaxis(phase[:, None, None] * spectrum, 0, -1), length)

@@ -11,18 +11,18 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_flag
-from .._engine.discretize import gate_and_rest
+from .._engine.discretize import gate_and_complement
 from .._engine.inputs import (
     check_key,
     check_padding,
     check_sequence,
     compiled_call,
     compiled_step,
-    without_padding,
+    mask_padding,
 )
 from .._engine.step_size import dt_range
 from ..nn import role
-from ._convolution import check_causal, check_rescale, convolve
+from ._convolution import check_causal, check_scalar_dt, convolve
 from ._diagonal import Diagonal, exponential_sums
 from ._legs import normal_legs
 from ._parameters import from_pairs, log_steps
@@ -32,13 +32,14 @@ _SMALLEST_SQUARE = 1e-7  # added to |x|² in 1/x
 
 
 class DSS(eqx.Module):
-    """Kernels Re Σ W_n k_n with N complex modes, which all channels share, and Δ of each channel.
+    """Convolution with kernels Re Σ W_n k_n of N complex modes, shared by all channels.
 
-    Real and imaginary part of an eigenvalue have each a Δ of their own: x = Δ₀ Re λ + iΔ₁ Im λ.
+    The step sizes are per channel, with separate Δ for the real and imaginary parts of an
+    eigenvalue: x = Δ₀ Re λ + iΔ₁ Im λ.
 
-    - `"exp"`: k_l = (e^x − 1)/λ · e^{lx} with Re λ = −exp(log_decay): a system with a state;
-    - `"softmax"`: k_l = softmax_l(lx)/λ over the length of the sequence, Re λ of either sign. A
-      longer sequence, be it by padding, changes the whole kernel: there is no state to go on from.
+    - `"exp"`: k_l = (e^x − 1)/λ · e^{lx} with Re λ = −exp(real); equivalent to a recurrence.
+    - `"softmax"`: k_l = softmax_l(lx)/λ over the length of the sequence, with Re λ of any sign. The
+      kernel depends on the length, padding included, so that there is no state.
 
     >>> import jax
     >>> from fractal.baselines import DSS
@@ -71,20 +72,21 @@ class DSS(eqx.Module):
         **Arguments:**
 
         - `width`: number of input and output channels.
-        - `order`: N, number of complex modes; they start as half of LegS's normal form of 2N.
+        - `order`: number N of complex modes, initialized by the normal part of LegS of order 2N
+          (N conjugate pairs).
         - `kernel`: `"exp"` or `"softmax"`.
-        - `bidirectional`: a second kernel, of its own W, for what comes after.
-        - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform, two for each channel.
+        - `bidirectional`: add a second kernel, with a separate W, over later steps.
+        - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, two per channel.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
         bidirectional = check_flag("bidirectional", bidirectional)
         order = check_count("order", order, smallest=1)
         check_choice("kernel", kernel, KERNELS)
-        # For "exp" log(−Re λ) is stored, which keeps it negative.
+        # For "exp" the parameter is log(−Re λ), so that Re λ < 0.
         self.real = jnp.full(order, np.log(0.5) if kernel == "exp" else -0.5)
         self.frequency = -jnp.imag(normal_legs(2 * order).eigenvalues)
-        self.W, self.D, self.log_dt = _draw(
+        self.W, self.D, self.log_dt = _init_parameters(
             key,
             width=width,
             modes=order,
@@ -105,14 +107,14 @@ class DSS(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Complex[Array, "width modes"] | None]:
-        """All outputs, and the state after the last step (None where there is none).
+        """Outputs, and the state after the last step (None if bidirectional, or for softmax).
 
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: the state to resume from; zero by default. For `kernel="exp"` only.
-        - `dt`: one factor of Δ for all steps; 1 by default.
-        - `lengths`: number of real steps; the rest is padding, which counts as zeros.
+        - `state`: state to resume from; zero by default. For `kernel="exp"` only.
+        - `dt`: factor of Δ, the same for all steps; 1 by default.
+        - `lengths`: number of real steps; later steps are padding, treated as zeros.
         - `mask`: boolean, False at padding.
         """
         if self.kernel == "exp":
@@ -121,7 +123,7 @@ class DSS(eqx.Module):
             self._check_state()
         u = check_sequence(u, len(self.D))
         padding = check_padding(lengths, mask, len(u))
-        signal = without_padding(u.astype(self.D.dtype), padding.kept)
+        signal = mask_padding(u.astype(self.D.dtype), padding.kept)
         if len(u) == 0:
             return u, None
         y = convolve(signal, self._softmax_kernels(dt, len(u))) + self.D * signal
@@ -131,12 +133,12 @@ class DSS(eqx.Module):
     def step(
         self, u: ArrayLike, state: Complex[Array, "width modes"], dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], Complex[Array, "width modes"]]:
-        """One step of the recurrence, with the numbers of the convolution; u is (width,)."""
+        """Output (width,) for one sample u (width,), and the next state."""
         self._check_state()
         return self._system(dt).step(u, state)
 
     def initial_state(self) -> Complex[Array, "width modes"]:
-        """The state before the first sample."""
+        """The state before the first sample: zero."""
         self._check_state()
         return jnp.zeros_like(self.W[0, ..., 0]) + 0j
 
@@ -150,42 +152,46 @@ class DSS(eqx.Module):
     def _exponents(
         self, dt: ArrayLike | None
     ) -> tuple[Complex[Array, " modes"], Complex[Array, "width modes"]]:
-        """λ, and x = Δ₀ Re λ + iΔ₁ Im λ for each channel."""
+        """λ, and x = Δ₀ Re λ + iΔ₁ Im λ per channel."""
         real = -jnp.exp(self.real) if self.kernel == "exp" else self.real
-        step = check_rescale(dt, self.D.dtype) * jnp.exp(self.log_dt)
+        step = check_scalar_dt(dt, self.D.dtype) * jnp.exp(self.log_dt)
         x = jax.lax.complex(step[:, :1] * real, step[:, 1:] * self.frequency)
         return jax.lax.complex(real, self.frequency), x
 
     def _system(self, dt: ArrayLike | None) -> Diagonal:
         eigenvalues, x = self._exponents(dt)
-        _, rest = gate_and_rest("zoh", (-x.real, -x.imag), jnp.ones((), self.D.dtype))
-        return Diagonal(x, jax.lax.complex(*rest) / -eigenvalues, from_pairs(self.W), self.D)
+        _, complement = gate_and_complement("zoh", (-x.real, -x.imag), jnp.ones((), self.D.dtype))
+        return Diagonal(x, jax.lax.complex(*complement) / -eigenvalues, from_pairs(self.W), self.D)
 
     def _softmax_kernels(
         self, dt: ArrayLike | None, length: int
     ) -> Float[Array, "scans width {length}"]:
         """Re Σ (W/λ) softmax_l(l x), as (e^x − 1)/(e^{Lx} − 1) e^{lx}.
 
-        A mode that grows, Re x > 0, is one that falls, −x, told from the other end.
+        A growing mode, Re x > 0, is computed as the decaying mode −x in reverse order.
         """
         eigenvalues, x = self._exponents(dt)
         grows = x.real > 0
-        falling = jnp.where(grows, -x, x)
-        whole = eigenvalues * (jnp.exp(length * falling) - 1)
-        # 1/whole, kept finite where a mode neither grows nor falls.
-        inverse = whole.conj() / (whole.real**2 + whole.imag**2 + _SMALLEST_SQUARE)
-        _, rest = gate_and_rest("zoh", (-falling.real, -falling.imag), jnp.ones((), x.real.dtype))
-        weights = from_pairs(self.W) * -jax.lax.complex(*rest) * inverse
-        forward = exponential_sums(jnp.where(grows, 0.0, weights), falling, length)
-        backward = exponential_sums(jnp.where(grows, weights, 0.0), falling, length)
+        decaying = jnp.where(grows, -x, x)
+        denominator = eigenvalues * (jnp.exp(length * decaying) - 1)
+        # 1/denominator, regularized for modes that neither grow nor decay.
+        inverse = denominator.conj() / (
+            denominator.real**2 + denominator.imag**2 + _SMALLEST_SQUARE
+        )
+        _, complement = gate_and_complement(
+            "zoh", (-decaying.real, -decaying.imag), jnp.ones((), x.real.dtype)
+        )
+        weights = from_pairs(self.W) * -jax.lax.complex(*complement) * inverse
+        forward = exponential_sums(jnp.where(grows, 0.0, weights), decaying, length)
+        backward = exponential_sums(jnp.where(grows, weights, 0.0), decaying, length)
         return forward + backward[..., ::-1]
 
 
 @functools.partial(jax.jit, static_argnames=("width", "modes", "scans", "ends"))
-def _draw(
+def _init_parameters(
     key: PRNGKeyArray, *, width: int, modes: int, scans: int, ends: tuple[float, float]
 ) -> tuple[Array, Array, Array]:
-    """W, D and log Δ, compiled once for all layers of a shape."""
+    """W, D and log Δ. Compiled once per combination of shapes."""
     keys = jax.random.split(key, 3)
     W = jax.random.normal(keys[0], (scans, width, modes, 2))
     return W, jax.random.normal(keys[1], (width,)), log_steps(keys[2], (width, 2), ends)

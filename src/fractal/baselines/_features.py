@@ -1,4 +1,4 @@
-"""Positive orthogonal random features, whose products estimate exp(q·k/√d): FAVOR+."""
+"""FAVOR+: positive orthogonal random features, whose products estimate exp(q·k/√d)."""
 
 import functools
 
@@ -13,7 +13,7 @@ _FLOOR = 1e-6  # added to every feature
 def favor_exponents(
     W: Float[Array, "features size"], x: Float[Array, "*time size"]
 ) -> Float[Array, "*time features"]:
-    """W x − |x|²/2 of x/d^¼, whose exponentials multiply to exp(q·k/√d) in the mean."""
+    """W z − |z|²/2 for z = x/d^¼. The expected product of the exponentials is exp(q·k/√d)."""
     scaled = x / x.shape[-1] ** 0.25
     square = jnp.sum(scaled**2, axis=-1, keepdims=True)
     return scaled @ jax.lax.stop_gradient(W).T - square / 2
@@ -22,18 +22,18 @@ def favor_exponents(
 def favor(
     exponents: Float[Array, "*time features"], stabilizer: Float[Array, "*time"]
 ) -> Float[Array, "*time features"]:
-    """exp(exponent − c) + ε, whose products are a mean over the features."""
-    # c cancels in the ratio, and so does its gradient.
+    """Features (exp(exponent − c) + ε)/√m, whose inner product is a mean over m features."""
+    # c cancels in the normalized output, and so does its gradient.
     lowered = exponents - jax.lax.stop_gradient(stabilizer)[..., None]
     return (jnp.exp(lowered) + _FLOOR) / np.sqrt(exponents.shape[-1])
 
 
 @functools.partial(jax.jit, static_argnames=("count", "size"))
 def orthogonal_rows(key: PRNGKeyArray, count: int, size: int) -> Float[Array, "count size"]:
-    """Gaussian rows, orthogonal to each other within blocks of `size`.
+    """Gaussian rows, mutually orthogonal within blocks of `size` rows.
 
-    Directions come from QR with the signs put right, or they would not be uniform and the
-    estimate not unbiased; lengths are drawn anew, as those of Gaussian vectors.
+    Directions are from a QR decomposition with positive diagonal of R, which makes them uniformly
+    distributed and the estimate unbiased. Norms are sampled as those of Gaussian vectors.
     """
     keys = jax.random.split(key)
     Q, R = jnp.linalg.qr(jax.random.normal(keys[0], (-(-count // size), size, size)))

@@ -1,4 +1,4 @@
-"""LegS as a normal matrix minus a rank-one one, from which S4, S4D, DSS and S5 start.
+"""LegS as a normal matrix minus a rank-one matrix: the initialization of S4, S4D, DSS and S5.
 
 A = S − p pᵀ with S = −½ I + skew, so that S = V Λ V* with a unitary V, in any precision.
 """
@@ -13,9 +13,9 @@ from .. import theory
 
 
 class NormalLegS(NamedTuple):
-    """Half of the eigenvalues of S, those of negative frequency, the fastest first.
+    """The eigenvalues of S with negative frequency, in order of decreasing modulus.
 
-    The columns of V belong to them; P and B are p and LegS's input in their basis.
+    The columns of V are the eigenvectors; P and B are p and the input vector of LegS in this basis.
     """
 
     eigenvalues: Complex[np.ndarray, " half"]
@@ -26,7 +26,7 @@ class NormalLegS(NamedTuple):
 
 @functools.cache
 def normal_legs(order: int) -> NormalLegS:
-    """The normal form of LegS of even order, in float64."""
+    """The normal part of LegS of even order, in float64."""
     legs = theory.operator(theory.LegS(), order)
     p = np.sqrt(np.arange(order) + 0.5)
     S = np.outer(p, p) - legs.A

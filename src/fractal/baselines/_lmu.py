@@ -1,4 +1,4 @@
-"""The Legendre memory unit: a sliding window as Legendre polynomials (Voelker et al., 2019)."""
+"""The Legendre memory unit, with a sliding-window memory (Voelker et al., 2019)."""
 
 import functools
 from typing import SupportsIndex
@@ -18,21 +18,20 @@ from .._engine.inputs import (
     check_sequence,
     compiled_call,
     compiled_step,
-    without_padding,
+    mask_padding,
 )
-from ._convolution import check_causal, check_rescale
+from ._convolution import check_causal, check_scalar_dt
 
 CHUNK = 32
-_EXACT = jax.lax.Precision.HIGHEST
+_PRECISION = jax.lax.Precision.HIGHEST  # full precision on all devices
 
 
 class LMU(eqx.Module):
-    """h_t = tanh(W_x x_t + W_m m_t + b), where m_t keeps a window of signals e·x.
+    """h_t = tanh(W_x x_t + W_m m_t + b), where m_t represents a window of the signals e·x.
 
-    The linear form, which runs in parallel over time: the signals are read from the input alone,
-    not from h and m of the step before. One signal is too narrow for a layer of many channels, so
-    there are several memories, each with an encoder e of its own. The memory's matrices are those
-    of a delay of `window` steps, held samples, and are not trained.
+    This is the parallelizable form: the encoded signals depend on the input only, not on the
+    previous h and m. A layer has several memories, each with a separate encoder e. The matrices of
+    the memory are those of a delay of `window` steps with zero-order hold. They are not trained.
 
     >>> import jax
     >>> from fractal.baselines import LMU
@@ -64,10 +63,10 @@ class LMU(eqx.Module):
         **Arguments:**
 
         - `width`: number of input and output channels.
-        - `order`: number of polynomials of a memory.
-        - `memories`: number of encoded signals, each with its memory.
-        - `window`: θ, how many steps a memory reaches back.
-        - `bidirectional`: read from memories of what comes after, too, with the same encoders.
+        - `order`: number of Legendre polynomials per memory.
+        - `memories`: number of encoded signals, with one memory each.
+        - `window`: length θ of the window in steps.
+        - `bidirectional`: add memories of the later steps, with the same encoders.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
@@ -77,7 +76,9 @@ class LMU(eqx.Module):
         self.window = check_positive("window", window)
         self.bidirectional = bidirectional
         read = memories * self.order * (2 if bidirectional else 1)
-        self.encoders, self.W_x, self.W_m = _draw(key, width=width, memories=memories, read=read)
+        self.encoders, self.W_x, self.W_m = _init_parameters(
+            key, width=width, memories=memories, read=read
+        )
         self.bias = jnp.zeros(width)
 
     def __check_init__(self):
@@ -92,19 +93,19 @@ class LMU(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Float[Array, "memories order"] | None]:
-        """All outputs, and the memories after the last step (None for a bidirectional layer).
+        """Outputs, and the memories after the last step (None if bidirectional).
 
         **Arguments:**
 
         - `u`: the input x, (time, width).
-        - `state`: memories to resume from; empty by default.
-        - `dt`: how many steps of the window a sample lasts: one number, 1 by default.
-        - `lengths`: number of real steps; the rest is padding, which counts as zeros.
+        - `state`: memories to resume from; zero by default.
+        - `dt`: duration of a sample in units of the window: one number, 1 by default.
+        - `lengths`: number of real steps; later steps are padding, treated as zeros.
         - `mask`: boolean, False at padding.
         """
         u = check_sequence(u, len(self.bias))
         padding = check_padding(lengths, mask, len(u))
-        x = without_padding(u.astype(self.bias.dtype), padding.kept)
+        x = mask_padding(u.astype(self.bias.dtype), padding.kept)
         if state is not None:
             check_causal(2 if self.bidirectional else 1)
         start = self._empty() if state is None else state
@@ -123,7 +124,7 @@ class LMU(eqx.Module):
     def step(
         self, u: ArrayLike, state: Float[Array, "memories order"], dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], Float[Array, "memories order"]]:
-        """One step; u is of shape (width,)."""
+        """Output (width,) for one sample u (width,), and the next memories."""
         check_causal(2 if self.bidirectional else 1)
         u = check_sample(u, len(self.bias))
         x = u.astype(self.bias.dtype)
@@ -132,7 +133,7 @@ class LMU(eqx.Module):
         return self._hidden(x, m.reshape(-1)).astype(u.dtype), m
 
     def initial_state(self) -> Float[Array, "memories order"]:
-        """The memories before the first sample."""
+        """The memories before the first sample: zero."""
         check_causal(2 if self.bidirectional else 1)
         return self._empty()
 
@@ -143,17 +144,17 @@ class LMU(eqx.Module):
         return jnp.tanh(x @ self.W_x.T + m @ self.W_m.T + self.bias)
 
     def _matrices(self, dt: ArrayLike | None) -> tuple[Array, Array]:
-        """Ā and B̄ of held samples, from the exponential of both together."""
+        """Ā and B̄ for zero-order hold, by the exponential of the augmented matrix."""
         d = self.order
-        together = np.zeros((d + 1, d + 1))
-        together[:d, :d], together[:d, d] = _delay(d)
-        step = check_rescale(dt, self.bias.dtype) / self.window
-        moved = jax.scipy.linalg.expm(step * jnp.asarray(together, self.bias.dtype))
-        return moved[:d, :d], moved[:d, d]
+        augmented = np.zeros((d + 1, d + 1))
+        augmented[:d, :d], augmented[:d, d] = _delay(d)
+        step = check_scalar_dt(dt, self.bias.dtype) / self.window
+        discrete = jax.scipy.linalg.expm(step * jnp.asarray(augmented, self.bias.dtype))
+        return discrete[:d, :d], discrete[:d, d]
 
 
 def _delay(order: int) -> tuple[Float[np.ndarray, "order order"], Float[np.ndarray, " order"]]:
-    """A and B of the delay of one: dm/dt = A m + B u holds u(t − r) = Σ P_n(2r − 1) m_n."""
+    """A and B of a delay of length 1: dm/dt = A m + B u with u(t − r) ≈ Σ P_n(2r − 1) m_n."""
     n = np.arange(order)
     sign = np.where(n[:, None] < n, -1.0, (-1.0) ** (n[:, None] - n + 1))
     return (2 * n[:, None] + 1) * sign, (2 * n + 1) * (-1.0) ** n
@@ -165,7 +166,7 @@ def _memories(
     signals: Float[Array, "time memories"],
     start: Float[Array, "memories order"],
 ) -> Float[Array, "time memories order"]:
-    """m_t = A m_{t−1} + B s_t for all t: in chunks, each a product, then from chunk to chunk."""
+    """m_t = A m_{t−1} + B s_t: matrix products within chunks, then a scan over chunks."""
     length, memories = signals.shape
     chunks = jnp.pad(signals, ((0, -length % CHUNK), (0, 0))).reshape(-1, CHUNK, memories)
     powers = A[None]  # A … A^CHUNK
@@ -174,19 +175,21 @@ def _memories(
     impulse = jnp.concatenate([B[None], powers[:-1] @ B])
     lag = np.arange(CHUNK)[:, None] - np.arange(CHUNK)
     response = jnp.where((lag >= 0)[..., None], impulse[np.maximum(lag, 0)], 0.0)
-    local = jnp.einsum("csm,tsd->ctmd", chunks, response, precision=_EXACT)
+    local = jnp.einsum("csm,tsd->ctmd", chunks, response, precision=_PRECISION)
 
-    def cross(m, end):
-        return jnp.matmul(m, powers[-1].T, precision=_EXACT) + end, m
+    def next_chunk(m, final):
+        return jnp.matmul(m, powers[-1].T, precision=_PRECISION) + final, m
 
-    entering = jax.lax.scan(cross, start, local[:, -1])[1]
-    m = local + jnp.einsum("cme,tde->ctmd", entering, powers, precision=_EXACT)
+    initial = jax.lax.scan(next_chunk, start, local[:, -1])[1]
+    m = local + jnp.einsum("cme,tde->ctmd", initial, powers, precision=_PRECISION)
     return m.reshape(-1, *start.shape)[:length]
 
 
 @functools.partial(jax.jit, static_argnames=("width", "memories", "read"))
-def _draw(key: PRNGKeyArray, *, width: int, memories: int, read: int) -> tuple[Array, Array, Array]:
-    """Encoders, W_x and W_m, with the variances of the LMU's initializers."""
+def _init_parameters(
+    key: PRNGKeyArray, *, width: int, memories: int, read: int
+) -> tuple[Array, Array, Array]:
+    """Encoders, W_x and W_m, with the variances of the published initializers."""
     keys = jax.random.split(key, 3)
     return (
         jax.random.normal(keys[0], (memories, width)) / np.sqrt(width),

@@ -1,7 +1,7 @@
-"""Parameters that the state-space baselines share: complex numbers as pairs, and how they start.
+"""Parameters of the state-space baselines: complex numbers as pairs, and initializers.
 
-Complex parameters are stored as real arrays with a last axis of two, so that every optimizer and
-`jax.grad` treat them as what they are: two real numbers.
+Complex parameters are stored as real arrays with a last axis of length two, so that `jax.grad` and
+optimizers treat them as two real numbers.
 """
 
 import functools
@@ -16,51 +16,51 @@ from .._checks import check_count
 
 
 def to_pairs(x: Complex[Array, "*shape"] | Complex[np.ndarray, "*shape"]) -> Float[Array, "..."]:
-    """Real and imaginary parts in a new last axis."""
+    """Stack real and imaginary parts along a new last axis."""
     return jnp.stack([jnp.real(x), jnp.imag(x)], axis=-1)
 
 
 def from_pairs(x: Float[Array, "*shape 2"]) -> Complex[Array, "*shape"]:
-    """Undo `to_pairs`."""
+    """Inverse of `to_pairs`."""
     return jax.lax.complex(x[..., 0], x[..., 1])
 
 
 def log_steps(
     key: PRNGKeyArray, shape: tuple[int, ...], ends: tuple[float, float]
 ) -> Float[Array, "*shape"]:
-    """Logarithms of time steps Δ, log-uniform between the ends."""
+    """Logarithms of step sizes Δ, log-uniform between the ends."""
     low, high = np.log(ends).tolist()
     return low + (high - low) * jax.random.uniform(key, shape)
 
 
 def complex_normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*shape 2"]:
-    """Pairs of unit variance, half of it in either part."""
+    """Complex normal numbers of unit variance, as pairs."""
     return jax.random.normal(key, (*shape, 2)) * np.sqrt(0.5)
 
 
 def lecun_normal(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int) -> Float[Array, "*shape"]:
-    """A normal of variance 1/fan_in after it was cut off at two standard deviations."""
-    kept = 0.879625661034239782  # standard deviation of what is left of N(0, 1) in [−2, 2]
-    return jax.random.truncated_normal(key, -2.0, 2.0, shape) / (kept * np.sqrt(fan_in))
+    """Normal numbers truncated at two standard deviations, of variance 1/fan_in."""
+    truncated_std = 0.879625661034239782  # of N(0, 1) truncated to [−2, 2]
+    return jax.random.truncated_normal(key, -2.0, 2.0, shape) / (truncated_std * np.sqrt(fan_in))
 
 
 @functools.partial(jax.jit, static_argnames=("width", "modes", "scans", "ends"))
-def draw(
+def init_parameters(
     key: PRNGKeyArray, *, width: int, modes: int, scans: int, ends: tuple[float, float]
 ) -> tuple[Array, Array, Array]:
-    """C, D and log Δ of S4 and S4D, compiled once for all layers of a shape."""
+    """C, D and log Δ of S4 and S4D. Compiled once per combination of shapes."""
     keys = jax.random.split(key, 3)
     C = complex_normal(keys[0], (scans, width, modes))
     return C, jax.random.normal(keys[1], (width,)), log_steps(keys[2], (width,), ends)
 
 
-def shared(x: Array, width: int) -> Array:
-    """Copies dealt out to the channels in turn."""
+def tile_channels(x: Array, width: int) -> Array:
+    """Tile `copies` sets of parameters over the channels: channel h uses set h mod copies."""
     return jnp.tile(x, (width // len(x), *[1] * (x.ndim - 1)))
 
 
 def check_copies(copies: SupportsIndex, width: int) -> int:
-    """A divisor of the width."""
+    """Validate the number of parameter sets, a divisor of the width."""
     count = check_count("copies", copies, smallest=1)
     if width % count:
         raise ValueError(f"copies must divide width = {width}, got {count}")

@@ -1,4 +1,4 @@
-"""Performer: attention through positive features, in linear time (Choromanski et al., 2021)."""
+"""Performer: linear-time attention with positive features (Choromanski et al., 2021)."""
 
 from typing import NamedTuple, SupportsIndex
 
@@ -17,21 +17,27 @@ from .._engine.inputs import (
     check_sequence,
     compiled_call,
     compiled_step,
-    without_padding,
+    mask_padding,
 )
 from ..nn import role
-from ._attention import check_attends_back, check_no_dt, draw_heads, gather, project
+from ._attention import (
+    check_causal_attention,
+    check_no_dt,
+    init_projections,
+    merge_heads,
+    project_qkv,
+)
 from ._features import favor, favor_exponents, orthogonal_rows
 
 FEATURES = ("favor", "relu")
 _CHUNK = 64
 _RELU_FLOOR = 1e-3  # added to every ReLU feature
 _SMALLEST_TOTAL = 1e-6
-_NOTHING = -1e30  # the logarithm of the scale before the first key; infinity would give NaN
+_LOG_ZERO = -1e30  # log scale before the first key; −∞ would give NaN
 
 
 class PerformerState(NamedTuple):
-    """Σ φ(k) (v, 1)ᵀ of each head, and the logarithm of its scale."""
+    """Σ φ(k) (v, 1)ᵀ per head, and the logarithm of its scale."""
 
     sums: Float[Array, "*heads features size_1"]
     scale: Float[Array, "*heads"]
@@ -40,13 +46,12 @@ class PerformerState(NamedTuple):
 class Performer(eqx.Module):
     """φ(q)·Σ φ(k) v / φ(q)·Σ φ(k): attention whose weights are products of positive features.
 
-    - `"favor"`, FAVOR+: φ(x) = (exp(W x − |x|²/2 − c) + ε)/√m of x/d^¼, with orthogonal rows W,
-      whose products estimate exp(q·k/√d) without bias. The stabilizer c, the largest exponent of
-      a query or of all keys (so far, if causal), cancels.
+    - `"favor"` (FAVOR+): φ(x) = (exp(W z − |z|²/2 − c) + ε)/√m for z = x/d^¼, with orthogonal rows
+      of W. Products of features are unbiased estimates of exp(q·k/√d). The stabilizer c, the
+      maximum exponent of a query or of all keys (of the previous keys if causal), cancels.
     - `"relu"`: φ(x) = max(x, 0) + ε, without W.
 
-    W is drawn once, from the key, and kept with the model. It is not trained: no gradient reaches
-    it, and weight decay must be kept off it.
+    W is sampled at initialization and stored with the model. It is not trained (role `"buffer"`).
 
     >>> import jax
     >>> from fractal.baselines import Performer
@@ -77,15 +82,15 @@ class Performer(eqx.Module):
 
         - `width`: number of input and output channels.
         - `heads`: number of heads.
-        - `qkv`: width of queries, keys and values of all heads together; by default `width`.
-        - `causal`: whether a step sees only itself and what was before.
+        - `qkv`: total width of queries, keys and values of all heads; `width` by default.
+        - `causal`: whether a step attends only to itself and to earlier steps.
         - `features`: `"favor"` or `"relu"`.
-        - `count`: m, number of random features, for `"favor"`.
+        - `count`: number m of random features for `"favor"`.
         """
         check_choice("features", features, FEATURES)
         count = check_count("count", count, smallest=1)
         keys = jax.random.split(check_key(key))
-        self.projections, self.out = draw_heads(keys[0], width, heads, qkv)
+        self.projections, self.out = init_projections(keys[0], width, heads, qkv)
         size = self.out.shape[-1]
         self.random_features = (
             orthogonal_rows(keys[1], count, size) if features == "favor" else None
@@ -94,7 +99,7 @@ class Performer(eqx.Module):
 
     @property
     def bidirectional(self) -> bool:
-        """Whether a step sees what comes after."""
+        """Whether an output depends on later inputs."""
         return not self.causal
 
     @compiled_call
@@ -106,28 +111,28 @@ class Performer(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], PerformerState | None]:
-        """All outputs, and the sums over all keys (None unless causal).
+        """Outputs, and the sums over all keys (None unless causal).
 
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: the state to resume from; `initial_state()` by default.
-        - `dt`: must be None: attention knows no time step.
-        - `lengths`: number of real steps; the rest is padding, which no step attends to.
+        - `state`: state to resume from; `initial_state()` by default.
+        - `dt`: must be None: attention has no step size.
+        - `lengths`: number of real steps; later steps are padding, to which no step attends.
         - `mask`: boolean, False at padding.
         """
         check_no_dt(dt)
         u = check_sequence(u, len(self.out))
         padded = check_padding(lengths, mask, len(u)).kept
         if state is not None:
-            check_attends_back(self.causal)
+            check_causal_attention(self.causal)
         kept = jnp.ones(len(u), bool) if padded is None else padded
-        queries, keys, values = project(self.projections, without_padding(u, padded))
-        # A value of one beside the others: its weighted sum is the sum of weights.
+        queries, keys, values = project_qkv(self.projections, mask_padding(u, padded))
+        # An additional value of one: its weighted sum is the sum of the weights.
         values = jnp.concatenate([values, jnp.ones_like(values[..., :1])], axis=-1)
         after = None
         if not self.causal:
-            y = jax.vmap(self._whole, in_axes=(0, 0, 0, None))(queries, keys, values, kept)
+            y = jax.vmap(self._noncausal, in_axes=(0, 0, 0, None))(queries, keys, values, kept)
         elif len(u):
             start = self.initial_state() if state is None else state
             y, after = jax.vmap(self._causal, in_axes=(0, 0, 0, None, 0))(
@@ -135,27 +140,27 @@ class Performer(eqx.Module):
             )
         else:
             y, after = values, state
-        return gather(self.out, _ratio(y), u), after
+        return merge_heads(self.out, _ratio(y), u), after
 
     @compiled_step
     def step(
         self, u: ArrayLike, state: PerformerState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], PerformerState]:
-        """One step; u is of shape (width,)."""
-        check_attends_back(self.causal)
+        """Output (width,) for one sample u (width,), and the next state."""
+        check_causal_attention(self.causal)
         y, after = self(check_sample(u, len(self.out))[None], state, dt)
         assert after is not None  # causal attention has a state
         return y[0], after
 
     def initial_state(self) -> PerformerState:
-        """No keys and values."""
-        check_attends_back(self.causal)
+        """Empty sums, before the first key."""
+        check_causal_attention(self.causal)
         _, heads, size = self.out.shape
         count = size if self.random_features is None else len(self.random_features)
         sums = jnp.zeros((heads, count, size + 1), self.out.dtype)
-        return PerformerState(sums, jnp.full(heads, _NOTHING, sums.dtype))
+        return PerformerState(sums, jnp.full(heads, _LOG_ZERO, sums.dtype))
 
-    def _whole(
+    def _noncausal(
         self,
         queries: Float[Array, "time size"],
         keys: Float[Array, "time size"],
@@ -190,10 +195,10 @@ class Performer(eqx.Module):
         kept: Bool[Array, " time"],
         before: Float[Array, ""] | None,
     ) -> tuple[Float[Array, "time features"], Float[Array, " time"]]:
-        """φ(k), zero where there is padding, and the logarithms of their scales.
+        """φ(k), zero at padding, and the logarithms of their scales.
 
-        The scale is that of all keys or, going on from the one `before`, of all keys so far: no
-        step then sees a later one, not even in its rounding.
+        The scale is the maximum over all keys or, given the scale `before` the sequence, over the
+        keys up to each step. Then no output depends on later keys, not even by rounding.
         """
         if self.random_features is None:
             phi, scales = jax.nn.relu(keys) + _RELU_FLOOR, jnp.zeros(len(keys), keys.dtype)
@@ -201,9 +206,9 @@ class Performer(eqx.Module):
             exponents = jnp.where(
                 kept[:, None], favor_exponents(self.random_features, keys), -jnp.inf
             )
-            largest = jnp.maximum(exponents.max(axis=-1), _NOTHING)
+            largest = jnp.maximum(exponents.max(axis=-1), _LOG_ZERO)
             if before is None:
-                scales = jnp.broadcast_to(largest.max(initial=_NOTHING), largest.shape)
+                scales = jnp.broadcast_to(largest.max(initial=_LOG_ZERO), largest.shape)
             else:
                 scales = jnp.maximum(jax.lax.cummax(largest), before)
             scales = jax.lax.stop_gradient(scales)
@@ -218,9 +223,9 @@ def causal_sums(
     values: Float[Array, "time size_1"],
     start: PerformerState,
 ) -> tuple[Float[Array, "time size_1"], PerformerState]:
-    """Σ_{s≤t} φ(q_t)·φ(k_s) e^{c_s − c_t} v_s: by weights within chunks, by sums before them.
+    """Σ_{s≤t} φ(q_t)·φ(k_s) e^{c_s − c_t} v_s: weights within a chunk, sums over earlier chunks.
 
-    Scales only grow, so that no factor exceeds one.
+    Scales do not decrease, so that no factor exceeds one.
     """
     length = len(queries)
     size = min(_CHUNK, length)
@@ -243,6 +248,6 @@ def causal_sums(
 
 
 def _ratio(y: Float[Array, "heads time size_1"]) -> Float[Array, "heads time size"]:
-    """Weighted sums over the sum of weights, kept away from zero."""
+    """Weighted sums divided by the sum of weights, which is bounded away from zero."""
     total = y[..., -1:]
     return y[..., :-1] / (total + 2 * _SMALLEST_TOTAL * (jnp.abs(total) <= _SMALLEST_TOTAL))

@@ -1,4 +1,4 @@
-"""S4: diagonal plus low rank, convolved by way of its Cauchy kernel (Gu et al., 2022)."""
+"""S4: diagonal plus low-rank state spaces, with the Cauchy kernel (Gu et al., 2022)."""
 
 from typing import NamedTuple, SupportsIndex
 
@@ -17,36 +17,36 @@ from .._engine.inputs import (
     check_sequence,
     compiled_call,
     compiled_step,
-    without_padding,
+    mask_padding,
 )
 from .._engine.step_size import dt_range
 from ..nn import role
-from ._convolution import check_causal, check_rescale, convolve
+from ._convolution import check_causal, check_scalar_dt, convolve
 from ._dplr import LowRank, dplr_kernels
 from ._legs import normal_legs
-from ._parameters import check_copies, draw, from_pairs, shared, to_pairs
+from ._parameters import check_copies, from_pairs, init_parameters, tile_channels, to_pairs
 
 
 class S4State(NamedTuple):
-    """What a layer remembers, and C, which is found once so that each step costs O(order)."""
+    """State of an `S4`: the modes, and the readout C, stored so that a step costs O(order)."""
 
     modes: Complex[Array, "width modes"]
     readout: Complex[Array, "width modes"]
 
 
 class S4(eqx.Module):
-    """dx/dt = (Λ − P P*) x + B u, y = 2 Re(C x) + D u for each channel, by the bilinear rule.
+    """dx/dt = (Λ − P P*) x + B u, y = 2 Re(C x) + D u per channel, with the bilinear rule.
 
-    What is trained is C̃ = C (I − Āᴸ), which makes the kernel of length L a sum of fractions,
-    exactly. L is `length`; shorter sequences use the beginning of that kernel. Longer ones, and
-    other time steps, are as exact but dearer: C must be recovered first.
+    The trained parameter is C̃ = C (I − Āᴸ), for which the transform of the kernel of length L is a
+    sum of fractions. L is `length`; shorter sequences use the first part of this kernel. Longer
+    sequences and other step sizes are exact too, but slower, because C is computed from C̃.
 
     >>> import jax
     >>> from fractal.baselines import S4
     >>> ssm = S4(width=4, order=16, length=100, key=jax.random.key(0))
     >>> u = jax.random.normal(jax.random.key(1), (100, 4))
     >>> y, state = ssm(u)
-    >>> y_t, state = ssm.step(u[0], state)  # and on, one sample at a time
+    >>> y_t, state = ssm.step(u[0], state)  # streaming
     >>> y.shape, y_t.shape
     ((100, 4), (4,))
     """
@@ -77,12 +77,12 @@ class S4(eqx.Module):
         **Arguments:**
 
         - `width`: number of input and output channels.
-        - `order`: N, size of each channel's real state; N/2 complex modes are kept.
-        - `length`: of the sequences to come.
-        - `bidirectional`: a second kernel, of its own C̃, for what comes after.
-        - `copies`: how many sets of Λ, P and B the channels share, from 1 to `width`, a divisor of
-          it; all start as LegS.
-        - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform, one for each channel.
+        - `order`: size N of the real state per channel; N/2 complex modes are stored.
+        - `length`: length L of the training sequences.
+        - `bidirectional`: add a second kernel, with a separate C̃, over later steps.
+        - `copies`: number of sets of Λ, P and B that the channels share, a divisor of `width`; all
+          are initialized by LegS.
+        - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, one per channel.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
@@ -94,7 +94,7 @@ class S4(eqx.Module):
         self.log_decay = jnp.full((copies, order // 2), np.log(0.5))
         self.frequency = jnp.tile(jnp.imag(legs.eigenvalues), (copies, 1))
         self.P, self.B = (to_pairs(np.tile(x, (copies, 1))) for x in (legs.P, legs.B))
-        C, self.D, self.log_dt = draw(
+        C, self.D, self.log_dt = init_parameters(
             key,
             width=width,
             modes=order // 2,
@@ -116,20 +116,20 @@ class S4(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], S4State | None]:
-        """All outputs, and the state after the last step (None for a bidirectional layer).
+        """Outputs, and the state after the last step (None if bidirectional).
 
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: the state to resume from, step by step; by default zero, as a convolution.
-        - `dt`: one factor of Δ for all steps; 1 by default.
-        - `lengths`: number of real steps; the rest is padding, which counts as zeros.
+        - `state`: state to resume from, by the recurrence. By default zero, by convolution.
+        - `dt`: factor of Δ, the same for all steps; 1 by default.
+        - `lengths`: number of real steps; later steps are padding, treated as zeros.
         - `mask`: boolean, False at padding.
         """
         u = check_sequence(u, len(self.D))
         padding = check_padding(lengths, mask, len(u))
-        signal = without_padding(u.astype(self.D.dtype), padding.kept)
-        system = self._system(check_rescale(dt, self.D.dtype))
+        signal = mask_padding(u.astype(self.D.dtype), padding.kept)
+        system = self._system(check_scalar_dt(dt, self.D.dtype))
         if self.bidirectional:
             if state is not None:
                 check_causal(len(self.C))
@@ -138,7 +138,8 @@ class S4(eqx.Module):
 
         start = self.initial_state() if state is None else state
 
-        # Without a state the scan only leaves one: when nobody reads that, it is not compiled.
+        # Without an initial state the scan serves only to compute the final state. XLA removes it
+        # if that is not used.
         def advance(modes, sample):
             modes = system.step(modes, sample)
             return modes, 2 * jnp.sum(start.readout * modes, axis=-1).real
@@ -152,16 +153,16 @@ class S4(eqx.Module):
     def step(
         self, u: ArrayLike, state: S4State, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], S4State]:
-        """One step of the recurrence, with the numbers of the convolution; u is (width,)."""
+        """Output (width,) for one sample u (width,), and the next state."""
         check_causal(len(self.C))
         u = check_sample(u, len(self.D))
         signal = u.astype(self.D.dtype)
-        modes = self._system(check_rescale(dt, self.D.dtype)).step(state.modes, signal)
+        modes = self._system(check_scalar_dt(dt, self.D.dtype)).step(state.modes, signal)
         y = 2 * jnp.sum(state.readout * modes, axis=-1).real + self.D * signal
         return y.astype(u.dtype), S4State(modes, state.readout)
 
     def initial_state(self) -> S4State:
-        """The state before the first sample."""
+        """The state before the first sample: zero modes."""
         check_causal(len(self.C))
         (readout,) = self._readouts()
         return S4State(jnp.zeros_like(readout), readout)
@@ -169,19 +170,19 @@ class S4(eqx.Module):
     def _kernels(
         self, system: LowRank, dt: ArrayLike | None, length: int
     ) -> Float[Array, "scans width {length}"]:
-        """The kernels of every channel: C̃ serves the trained Δ, up to the trained length."""
+        """Kernels of all channels. C̃ is valid for the trained Δ and up to the trained length."""
         if dt is None and length <= self.length:
             return dplr_kernels(system, from_pairs(self.C), self.length)[..., :length]
         return dplr_kernels(system, system.truncated(self._readouts(), length), length)
 
     def _readouts(self) -> Complex[Array, "scans width modes"]:
-        """C from C̃."""
+        """C from C̃, for each scan."""
         return self._system(jnp.ones_like(self.D[0])).recovered(from_pairs(self.C), self.length)
 
     def _system(self, dt: Float[Array, ""]) -> LowRank:
         parts = -jnp.exp(self.log_decay), self.frequency
         Lambda, P, B = (
-            shared(x, len(self.D))
+            tile_channels(x, len(self.D))
             for x in (jax.lax.complex(*parts), from_pairs(self.P), from_pairs(self.B))
         )
         return LowRank(Lambda, P, B, dt * jnp.exp(self.log_dt)[:, None])

@@ -1,4 +1,4 @@
-"""S5: one state-space system for all channels, diagonal, run by a scan (Smith et al., 2023)."""
+"""S5: one diagonal state-space system for all channels, computed by a scan (Smith et al., 2023)."""
 
 import functools
 from typing import SupportsIndex
@@ -12,7 +12,7 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_flag
 from .._engine.chunked import states
-from .._engine.discretize import DISCRETIZATIONS, gate_and_rest
+from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
 from .._engine.inputs import (
     check_durations,
     check_key,
@@ -22,23 +22,23 @@ from .._engine.inputs import (
     compiled_call,
     compiled_step,
     last_state,
-    without_padding,
+    mask_padding,
 )
-from .._engine.parts import Parts, from_halves, to_halves
+from .._engine.parts import Parts, complex_to_real, real_to_complex
 from .._engine.step_size import dt_range
 from ..nn import role
 from ._legs import normal_legs
 from ._parameters import complex_normal, from_pairs, lecun_normal, log_steps, to_pairs
 
 READOUTS = ("lecun", "trunc", "complex_normal")
-_LARGEST_REAL = -1e-4  # what clip_eigs leaves of an eigenvalue's real part
+_LARGEST_REAL = -1e-4  # upper bound of Re Λ for clip_eigs
 
 
 class S5(eqx.Module):
-    """x_k = Λ̄ x_{k−1} + B̄ u_k, y_k = 2 Re(C x_k) + D u_k, with its published parameters.
+    """x_k = Λ̄ x_{k−1} + B̄ u_k, y_k = 2 Re(C x_k) + D u_k, with the published parameterization.
 
-    Of each conjugate pair one state is kept. Λ starts as J blocks of LegS's normal form. Padding
-    leaves the state alone; the published code lets it through.
+    One mode of each conjugate pair is stored. Λ is initialized by J blocks of the normal part of
+    LegS. Unlike in the published code, padding does not change the state.
 
     >>> import jax
     >>> from fractal.baselines import S5
@@ -76,15 +76,15 @@ class S5(eqx.Module):
         **Arguments:**
 
         - `width`: number of input and output channels.
-        - `order`: size of the real state, of which order/2 complex numbers are kept.
-        - `blocks`: J, how many times LegS of order/blocks is repeated.
+        - `order`: size of the real state; order/2 complex modes are stored.
+        - `blocks`: number J of blocks of LegS, each of order `order/blocks`.
         - `C_init`: `"lecun"`, `"trunc"` or `"complex_normal"`. As published, the entries of C have
-          variance 1/(order·width), 1/order and 1/2; the first two are turned by V.
+          variance 1/(order·width), 1/order and 1/2; the first two are multiplied by V.
         - `discretization`: `"zoh"` or `"bilinear"`.
-        - `bidirectional`: read from a second scan, backwards in time, of the same Λ and B; C then
-          holds C₁ and C₂ side by side.
-        - `clip_eigs`: keep real parts of eigenvalues at or below −10⁻⁴.
-        - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform, one for each state.
+        - `bidirectional`: add a second scan, in reverse time, with the same Λ and B. C is then the
+          concatenation of C₁ and C₂.
+        - `clip_eigs`: clip real parts of eigenvalues to at most −10⁻⁴.
+        - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, one per mode.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
@@ -99,7 +99,7 @@ class S5(eqx.Module):
         legs = normal_legs(order // blocks)
         eigenvalues = np.tile(legs.eigenvalues, blocks)
         self.Lambda_re, self.Lambda_im = jnp.real(eigenvalues), jnp.imag(eigenvalues)
-        self.B, self.C, self.D, self.log_step = _draw(
+        self.B, self.C, self.D, self.log_step = _init_parameters(
             key,
             jnp.asarray(legs.V),
             blocks=blocks,
@@ -123,15 +123,15 @@ class S5(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Complex[Array, " modes"]]:
-        """All outputs, and the state after the last step.
+        """Outputs, and the state after the last step.
 
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: the state to resume from; zero by default.
-        - `dt`: factor of Δ, not negative: one number, or one per step; 1 by default.
-        - `lengths`: number of real steps; the rest is padding, which leaves the state unchanged.
-        - `mask`: boolean, False at padding, wherever it stands. `lengths` is faster.
+        - `state`: state to resume from; zero by default.
+        - `dt`: factors of Δ, non-negative: a scalar, or one per step; 1 by default.
+        - `lengths`: number of real steps; later steps are padding, which does not change the state.
+        - `mask`: boolean, False at padding, which may be at any step. `lengths` is faster.
         """
         u = check_sequence(u, len(self.D))
         dt = check_durations(dt, len(u), self.D.dtype)
@@ -141,53 +141,53 @@ class S5(eqx.Module):
         state = self.initial_state() if state is None else state
         if len(u) == 0:
             return u, state
-        signal = without_padding(u.astype(self.D.dtype), kept)
+        signal = mask_padding(u.astype(self.D.dtype), kept)
         elapsed = dt if kept is None or end is not None else jnp.where(kept, dt, 0.0)
         x = self._states(False, signal, elapsed, state)
         forward, *backward = self._readouts()
         y = x @ forward.T + self.D * signal
         for readout in backward:
             y += self._states(True, signal, elapsed, jnp.zeros_like(state)) @ readout.T
-        return y.astype(u.dtype), from_halves(last_state(x, end, to_halves(state)))
+        return y.astype(u.dtype), real_to_complex(last_state(x, end, complex_to_real(state)))
 
     @compiled_step
     def step(
         self, u: ArrayLike, state: Complex[Array, " modes"], dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], Complex[Array, " modes"]]:
-        """One step of the scan; u is of shape (width,)."""
+        """Output (width,) for one sample u (width,), and the next state."""
         if self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: it has no step")
         u = check_sample(u, len(self.D))
         elapsed = check_durations(dt, 1, self.D.dtype).reshape(())
         signal = u.astype(self.D.dtype)
         w, B = self._modes()
-        gate, rest = gate_and_rest(self.discretization, w, elapsed)
-        x = jax.lax.complex(*gate) * state + jax.lax.complex(*rest) * (B @ signal)
-        y = self._readouts()[0] @ to_halves(x) + self.D * signal
+        gate, complement = gate_and_complement(self.discretization, w, elapsed)
+        x = jax.lax.complex(*gate) * state + jax.lax.complex(*complement) * (B @ signal)
+        y = self._readouts()[0] @ complex_to_real(x) + self.D * signal
         return y.astype(u.dtype), x
 
     def initial_state(self) -> Complex[Array, " modes"]:
-        """The state before the first sample."""
+        """The state before the first sample: zero."""
         return jnp.zeros_like(self.Lambda_re) + 0j
 
     def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
         return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
 
     def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
-        """−ΛΔ in parts, and −B/Λ: both discretizations then read B̄ = (1 − Λ̄)(−B/Λ)."""
+        """−ΛΔ and the steady-state response −B/Λ; B̄ = (1 − Λ̄)(−B/Λ) in both discretizations."""
         real = jnp.minimum(self.Lambda_re, _LARGEST_REAL) if self.clip_eigs else self.Lambda_re
         step = jnp.exp(self.log_step[:, 0])
         B = from_pairs(self.B) / -jax.lax.complex(real, self.Lambda_im)[:, None]
         return (-real * step, -self.Lambda_im * step), B
 
-    def _readouts(self) -> list[Float[Array, "width halves"]]:
-        """2 Re(C x) as a product with the halves of x, for each scan."""
+    def _readouts(self) -> list[Float[Array, "width re_im"]]:
+        """The real matrix of 2 Re(C x), acting on concatenated parts of x, for each scan."""
         parts = jnp.split(self.C, 2 if self.bidirectional else 1, axis=1)
         return [2 * jnp.concatenate([C[..., 0], -C[..., 1]], axis=1) for C in parts]
 
 
 @functools.partial(jax.jit, static_argnames=("blocks", "width", "C_init", "scans", "dt_ends"))
-def _draw(
+def _init_parameters(
     key: PRNGKeyArray,
     V: Complex[Array, "order half"],
     *,
@@ -197,17 +197,17 @@ def _draw(
     scans: int,
     dt_ends: tuple[float, float],
 ) -> tuple[Array, Array, Array, Array]:
-    """B, C, D and log Δ, compiled once for all layers of a shape."""
+    """B, C, D and log Δ. Compiled once per combination of shapes."""
     keys = jax.random.split(key, 4)
     V = jax.scipy.linalg.block_diag(*[V] * blocks)
     order, modes = V.shape
-    # The published code hands (order, width) to an initializer whose fan-in is the first axis,
-    # and for "lecun" (width, order, 2) to one whose fan-in is the product of the first two.
+    # The published code passes shape (order, width) to an initializer whose fan-in is the first
+    # axis, and for "lecun" (width, order, 2) to one whose fan-in is the product of the first two.
     B = to_pairs(V.conj().T @ lecun_normal(keys[0], (order, width), fan_in=order))
     if C_init == "complex_normal":
         C = complex_normal(keys[1], (width, scans * modes))
     else:
         fan_in = order * width if C_init == "lecun" else order
-        drawn = from_pairs(lecun_normal(keys[1], (width, scans, order, 2), fan_in))
-        C = to_pairs((drawn @ V).reshape(width, -1))
+        samples = from_pairs(lecun_normal(keys[1], (width, scans, order, 2), fan_in))
+        C = to_pairs((samples @ V).reshape(width, -1))
     return B, C, jax.random.normal(keys[2], (width,)), log_steps(keys[3], (modes, 1), dt_ends)

@@ -1,4 +1,4 @@
-"""The Transformer's block: attention and a two-layer perceptron, each behind a norm."""
+"""The pre-norm Transformer block: attention and a two-layer perceptron."""
 
 import functools
 from collections.abc import Callable
@@ -17,9 +17,10 @@ from ._attention import Attention
 
 
 class TransformerBlock(eqx.Module):
-    """x + attention(norm(x)), then x + perceptron(norm(x)), for one sequence.
+    """x + attention(norm(x)), then x + mlp(norm(x)), for one sequence.
 
-    Attention sees no order: `SequenceModel(positions=…)` gives it one.
+    Attention is invariant to the order of steps; `SequenceModel(positions=…)` adds position
+    embeddings.
 
     >>> import functools, jax
     >>> from fractal.baselines import Performer, TransformerBlock
@@ -54,10 +55,10 @@ class TransformerBlock(eqx.Module):
         **Arguments:**
 
         - `width`: number of channels.
-        - `attention`: called as `attention(width, key=key)`: `Attention` or `Performer`, with its
-          options set by `functools.partial(Attention, heads=8, causal=True)`.
-        - `mlp`: hidden width of the perceptron; by default four times `width`.
-        - `dropout`: probability with which a number is left out in training.
+        - `attention`: called as `attention(width, key=key)`: `Attention` or `Performer`. Set
+          options by `functools.partial(Attention, heads=8, causal=True)`.
+        - `mlp`: hidden width of the perceptron; `4 * width` by default.
+        - `dropout`: probability of dropping an element during training.
         """
         width = check_count("width", width, smallest=1)
         mlp = 4 * width if mlp is None else check_count("mlp", mlp, smallest=1)
@@ -66,7 +67,7 @@ class TransformerBlock(eqx.Module):
         keys = jax.random.split(check_key(key))
         self.norm, self.second_norm = LayerNorm(width), LayerNorm(width)
         self.mixer = attention(width, key=keys[0])
-        self.W_1, self.W_2 = _draw(keys[1], width=width, mlp=mlp)
+        self.W_1, self.W_2 = _init_parameters(keys[1], width=width, mlp=mlp)
         self.b_1, self.b_2 = jnp.zeros(mlp), jnp.zeros(width)
         self.dropout = check_probability("dropout", dropout)
 
@@ -81,9 +82,9 @@ class TransformerBlock(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Any]:
-        """All outputs, and the attention's state after the last step; arguments as for it."""
+        """Outputs, and the state of the attention. Arguments: see `Attention`."""
         y, state = self.mixer(self.norm(x), state, dt=dt, lengths=lengths, mask=mask)
-        return self._perceived(x + y, None), state
+        return self._mlp_residual(x + y, None), state
 
     def training(
         self,
@@ -95,26 +96,27 @@ class TransformerBlock(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, "time width"], None]:
-        """All outputs with dropout; there are no batch statistics."""
+        """Outputs with dropout; the second value is None (no batch statistics)."""
         early, late = jax.random.split(key)
         y, _ = self.mixer(self.norm(x), None, dt=dt, lengths=lengths, mask=mask)
-        return self._perceived(x + self._dropped(y, early), late), None
+        return self._mlp_residual(x + self._apply_dropout(y, early), late), None
 
     def step(
         self, x: Float[Array, " width"], state: Any, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], Any]:
-        """One step, of causal attention."""
+        """Output for one sample (width,), and the next state. Requires causal attention."""
         y, state = self.mixer.step(self.norm(x), state, dt)
-        return self._perceived(x + y, None), state
+        return self._mlp_residual(x + y, None), state
 
-    def _perceived(self, x: Array, key: PRNGKeyArray | None) -> Array:
+    def _mlp_residual(self, x: Array, key: PRNGKeyArray | None) -> Array:
+        """x + mlp(norm(x)), with dropout if a key is given."""
         early, late = (None, None) if key is None else jax.random.split(key)
         W_1, b_1, W_2, b_2 = (p.astype(x.dtype) for p in (self.W_1, self.b_1, self.W_2, self.b_2))
-        hidden = self._dropped(jax.nn.gelu(self.second_norm(x) @ W_1.T + b_1), early)
-        return x + self._dropped(hidden @ W_2.T + b_2, late)
+        hidden = self._apply_dropout(jax.nn.gelu(self.second_norm(x) @ W_1.T + b_1), early)
+        return x + self._apply_dropout(hidden @ W_2.T + b_2, late)
 
-    def _dropped(self, x: Array, key: PRNGKeyArray | None) -> Array:
-        """Single numbers left out."""
+    def _apply_dropout(self, x: Array, key: PRNGKeyArray | None) -> Array:
+        """Drop single elements."""
         if key is None or self.dropout == 0:
             return x
         keep = jax.random.bernoulli(key, 1 - self.dropout, x.shape)
@@ -122,8 +124,8 @@ class TransformerBlock(eqx.Module):
 
 
 @functools.partial(jax.jit, static_argnames=("width", "mlp"))
-def _draw(key: PRNGKeyArray, *, width: int, mlp: int) -> tuple[Array, Array]:
-    """Both layers of the perceptron, by Xavier's uniform numbers."""
+def _init_parameters(key: PRNGKeyArray, *, width: int, mlp: int) -> tuple[Array, Array]:
+    """Weights of both layers of the perceptron, by Xavier uniform initialization."""
     keys = jax.random.split(key)
     xavier = jax.nn.initializers.xavier_uniform()
     return xavier(keys[0], (mlp, width)), xavier(keys[1], (width, mlp))

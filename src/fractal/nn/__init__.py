@@ -1,6 +1,7 @@
-"""What is trained, on JAX: Phase 2 of the paper's figure.
+"""Trainable layers and models in JAX (Phase 2 of the paper's figure).
 
-`linear_scan` → `FractalSSM` → `Block` → `SequenceModel`.
+A `SequenceModel` is a stack of `Block`s, a `Block` contains a mixer such as `FractalSSM`, and the
+mixer computes a linear recurrence (`linear_scan`).
 """
 
 from .._engine.scan import linear_scan as linear_scan

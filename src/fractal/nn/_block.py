@@ -1,4 +1,4 @@
-"""The gated block: norm, sequence mixer, gate, residual (the paper's §4.5)."""
+"""The gated residual block: norm, sequence mixer, gate (§4.5 of the paper)."""
 
 from typing import Any, Literal, Protocol, SupportsIndex, get_args, runtime_checkable
 
@@ -18,55 +18,55 @@ GATES = get_args(Gate)
 
 @runtime_checkable
 class Mixer(Protocol):
-    """What a block needs of a sequence mixer such as `FractalSSM`."""
+    """Protocol of sequence mixers, such as `FractalSSM`, for use in a block."""
 
     @property
     def bidirectional(self) -> bool:
-        """Whether a step sees what comes after."""
+        """Whether an output depends on later inputs. Such a mixer has no `step`."""
         ...
 
     def __call__(self, u, state=None, dt=None, lengths=None, mask=None) -> tuple[Array, Any]:
-        """All outputs, and the state after the last step."""
+        """Map a sequence (time, width) to the outputs (time, width) and the final state."""
         ...
 
     def step(self, u, state, dt=None) -> tuple[Array, Any]:
-        """One step."""
+        """Map a sample (width,) and a state to the output (width,) and the next state."""
         ...
 
     def initial_state(self) -> Any:
-        """The state before the first step."""
+        """The state before the first step, a pytree of arrays."""
         ...
 
 
 @runtime_checkable
 class Residual(Protocol):
-    """What a model needs of a block such as `Block`: its mixer, and three ways to run it."""
+    """Protocol of residual blocks, such as `Block`, for use in a `SequenceModel`."""
 
     @property
     def mixer(self) -> Mixer:
-        """Gives the state before the first step, and says whether the block is causal."""
+        """The mixer; defines the initial state and whether the block is causal."""
         ...
 
     def __call__(self, x, state=None, dt=None, lengths=None, mask=None) -> tuple[Array, Any]:
-        """All outputs, and the mixer's state after the last step."""
+        """Outputs at inference, and the state of the mixer after the last step."""
         ...
 
     def training(self, x, dt=None, lengths=None, mask=None, axes=(), *, key) -> tuple[Array, Any]:
-        """All outputs in training, and new running averages, if there are any."""
+        """Outputs during training, and updated running averages (None without batch norm)."""
         ...
 
     def step(self, x, state, dt=None) -> tuple[Array, Any]:
-        """One step."""
+        """Output for one sample (width,), and the next state of the mixer."""
         ...
 
 
 class Block(eqx.Module):
     """x + gate(mixer(norm(x))), for one sequence.
 
-    With y the mixer's output for z = norm(x), the gates are
+    For z = norm(x), y = mixer(z) and y′ = gelu(y), the gates are
 
-    - `"silu"`, the paper's: (W₁ y + b₁) ⊙ silu(W₂ z + b₂);
-    - `"half_glu1"`: y′ ⊙ σ(W₂ y′ + b₂) with y′ = gelu(y), S5's;
+    - `"silu"`: (W₁ y + b₁) ⊙ silu(W₂ z + b₂), as in the FRACTAL paper;
+    - `"half_glu1"`: y′ ⊙ σ(W₂ y′ + b₂), as in S5;
     - `"half_glu2"`: y ⊙ σ(W₂ y′ + b₂);
     - `"full_glu"`: (W₁ y′ + b₁) ⊙ σ(W₂ y′ + b₂).
 
@@ -98,11 +98,11 @@ class Block(eqx.Module):
         """
         **Arguments:**
 
-        - `mixer`: a `FractalSSM`, or anything with its methods.
+        - `mixer`: a sequence mixer, such as `FractalSSM` (see `Mixer`).
         - `width`: number of channels.
         - `gate`: `"silu"`, `"half_glu1"`, `"half_glu2"` or `"full_glu"`.
         - `norm`: `"layer"` or `"batch"`.
-        - `dropout`: probability with which a channel is left out of a sequence in training.
+        - `dropout`: probability of dropping a channel, at all steps of a sequence, during training.
         """
         if not isinstance(mixer, Mixer):
             raise ValueError(
@@ -123,7 +123,7 @@ class Block(eqx.Module):
         check_choice("gate", self.gate, GATES)
         check_probability("dropout", self.dropout)
         if (self.outer is None) != (self.gate in ("half_glu1", "half_glu2")):
-            raise ValueError(f"outer does not fit gate={self.gate!r}")
+            raise ValueError(f"outer is inconsistent with gate={self.gate!r}")
 
     def __call__(
         self,
@@ -133,10 +133,10 @@ class Block(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], Any]:
-        """All outputs, and the mixer's state after the last step; arguments as for the mixer."""
+        """Outputs, and the state of the mixer after the last step. Arguments: see the mixer."""
         z = self.norm(x)
         y, state = self.mixer(z, state, dt=dt, lengths=lengths, mask=mask)
-        return x + self._gated(y, z, None), state
+        return x + self._apply_gate(y, z, None), state
 
     def training(
         self,
@@ -148,38 +148,38 @@ class Block(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, "time width"], Statistics | None]:
-        """All outputs with dropout and batch statistics, and the running averages that follow.
+        """Outputs with dropout and batch statistics, and the updated running averages.
 
-        `axes` names the vmapped axes that the statistics are taken over.
+        `axes` are the names of the vmapped axes over which the statistics are computed.
         """
         if isinstance(self.norm, BatchNorm):
             z, statistics = self.norm.training(x, check_padding(lengths, mask, len(x)).kept, axes)
         else:
             z, statistics = self.norm(x), None
         y, _ = self.mixer(z, None, dt=dt, lengths=lengths, mask=mask)
-        return x + self._gated(y, z, key), statistics
+        return x + self._apply_gate(y, z, key), statistics
 
     def step(
         self, x: Float[Array, " width"], state: Any, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], Any]:
-        """One step."""
+        """Output for one sample (width,), and the next state of the mixer."""
         z = self.norm(x)
         y, state = self.mixer.step(z, state, dt)
-        return x + self._gated(y, z, None), state
+        return x + self._apply_gate(y, z, None), state
 
-    def _gated(self, y: Array, z: Array, key: PRNGKeyArray | None) -> Array:
+    def _apply_gate(self, y: Array, z: Array, key: PRNGKeyArray | None) -> Array:
         early, late = (None, None) if key is None else jax.random.split(key)
         if self.outer is not None and self.gate == "silu":
             out = dense(self.outer, y) * jax.nn.silu(dense(self.inner, z))
-            return self._dropped(out, late)
-        active = self._dropped(jax.nn.gelu(y), early)
+            return self._apply_dropout(out, late)
+        active = self._apply_dropout(jax.nn.gelu(y), early)
         gate = jax.nn.sigmoid(dense(self.inner, active))
         if self.outer is not None:
-            return self._dropped(dense(self.outer, active) * gate, late)
-        return self._dropped((active if self.gate == "half_glu1" else y) * gate, late)
+            return self._apply_dropout(dense(self.outer, active) * gate, late)
+        return self._apply_dropout((active if self.gate == "half_glu1" else y) * gate, late)
 
-    def _dropped(self, x: Array, key: PRNGKeyArray | None) -> Array:
-        """Channels left out, the same ones at all steps."""
+    def _apply_dropout(self, x: Array, key: PRNGKeyArray | None) -> Array:
+        """Drop channels, the same ones at all steps."""
         if key is None or self.dropout == 0:
             return x
         keep = jax.random.bernoulli(key, 1 - self.dropout, x.shape[-1:])
@@ -187,7 +187,7 @@ class Block(eqx.Module):
 
 
 def dense(linear: eqx.nn.Linear, x: Float[Array, "*time width"]) -> Float[Array, "*time out"]:
-    """A linear map of the last axis, in the precision of x."""
+    """Apply a linear layer to the last axis, in the dtype of x."""
     weight, bias = linear.weight.astype(x.dtype), linear.bias
     y = x @ weight.T
     return y if bias is None else y + bias.astype(x.dtype)

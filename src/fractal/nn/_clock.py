@@ -1,7 +1,7 @@
-"""Clocks: how much of a mode's own time s passes in each step.
+"""Clocks: the elapsed time of each step, in the time variable s of the modes.
 
-The uniform clock counts the time between samples. The scale-invariant clock counts its logarithm,
-s = log t: a signal played at any speed leaves the same state. A masked step stops either clock.
+On the uniform clock s = t. On the scale-invariant clock s = log t, so that the final state does not
+depend on the speed of the signal. The elapsed time of a masked step is zero.
 """
 
 import jax.numpy as jnp
@@ -10,17 +10,23 @@ from jaxtyping import Array, Bool, Float
 CLOCKS = ("uniform", "scale-invariant")
 
 
-def ticks(
+def elapsed_per_step(
     clock: str,
     length: int,
     time: Float[Array, ""],
     dt: Float[Array, "*steps"],
     mask: Bool[Array, " time"] | None,
 ) -> Float[Array, "..."]:
-    """What passes in each step of a sequence begun at `time` whose samples last `dt`.
+    """Elapsed time per step; a scalar if it is constant.
 
-    A scalar where all steps are equal. Under the scale-invariant clock the first sample takes an
-    infinite time: nothing was before it, so that it is taken for all of the past.
+    On the scale-invariant clock the elapsed time of the first sample is infinite, which extends
+    this sample into the past.
+
+    **Arguments:**
+
+    - `time`: time before the first step.
+    - `dt`: durations of the samples.
+    - `mask`: False at steps to skip.
     """
     if clock == "uniform":
         return dt if mask is None else jnp.where(mask, dt, 0.0)
@@ -30,17 +36,17 @@ def ticks(
     ends = time + jnp.cumsum(durations)
     starts = jnp.concatenate([time[None], ends[:-1]])
     begun = starts > 0
-    # `where` inside and outside: the branch not taken must not poison the gradient.
+    # Both `where` are needed: the unused branch must have a finite gradient too.
     elapsed = jnp.log1p(durations / jnp.where(begun, starts, 1.0))
     return jnp.where(begun, elapsed, jnp.where(durations > 0, jnp.inf, 0.0))
 
 
-def reversed_ticks(
+def reversed_elapsed(
     clock: str, length: int, dt: Float[Array, "*steps"], mask: Bool[Array, " time"] | None
 ) -> Float[Array, "..."]:
-    """The ticks of the reverse direction, which counts from its own start, the last sample."""
+    """Elapsed time per step of the reverse scan, whose time starts at the last sample."""
     if clock == "uniform":
-        return ticks(clock, length, jnp.zeros((), dt.dtype), dt, mask)
+        return elapsed_per_step(clock, length, jnp.zeros((), dt.dtype), dt, mask)
     backwards = jnp.broadcast_to(dt, (length,))[::-1]
     mask = None if mask is None else mask[::-1]
-    return ticks(clock, length, jnp.zeros((), dt.dtype), backwards, mask)[::-1]
+    return elapsed_per_step(clock, length, jnp.zeros((), dt.dtype), backwards, mask)[::-1]

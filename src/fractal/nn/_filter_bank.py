@@ -1,7 +1,7 @@
-"""The filter bank over α: the modes of all blocks, trained freely or tied to a learned α.
+"""The filter bank: the modes of all blocks, trained individually or parameterized by a learned α.
 
-Rates are exp(log decay) + i·frequency: the decay stays positive, so no step of training can make
-a mode unstable.
+Eigenvalues are λ = exp(log_decay) + i·frequency. Their real part is positive by construction, so
+that modes remain stable during training.
 """
 
 import functools
@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from .._checks import check_choice, check_order
 from ._spectra import SMALLEST_ALPHA, BlockSpectrum, spectrum
 
-LARGEST_LEARNED = 0.94  # the spectra are smooth from SMALLEST_ALPHA up to here
+LARGEST_LEARNED = 0.94  # the spectra are smooth in α from SMALLEST_ALPHA to this value
 
 
 class BankModes(NamedTuple):
@@ -28,7 +28,7 @@ class BankModes(NamedTuple):
 
 
 class FreeBank(eqx.Module):
-    """Each mode has its own eigenvalue; α only sets where it starts. Gains are left to B."""
+    """Trainable eigenvalues, initialized from the spectra of the blocks. Gains are part of B."""
 
     log_decay: Float[Array, " modes"]
     frequency: Float[Array, " modes"]
@@ -39,28 +39,30 @@ class FreeBank(eqx.Module):
         self.frequency = jnp.asarray(np.imag(rates))
 
     def __call__(self) -> BankModes:
-        """The modes of all blocks."""
+        """The modes of all blocks, concatenated."""
         return BankModes(jnp.exp(self.log_decay), self.frequency, jnp.ones_like(self.frequency))
 
 
-def learnable(alphas: Sequence[float]) -> list[float]:
-    """Where learned α begin: at the given ones, or a little inside of either end."""
-    odds = np.exp(_MIDDLE + _REACH * _places(alphas))
+def initial_alphas(alphas: Sequence[float]) -> list[float]:
+    """Initial values of learned α: the given ones, clipped to the interior of the range."""
+    odds = np.exp(_CENTER + _HALF_WIDTH * _scaled_log_odds(alphas))
     return (odds / (1 + odds)).tolist()
 
 
-def _places(alphas: Sequence[float]) -> Float[np.ndarray, " blocks"]:
-    """Where α stand between the ends, −1 and 1; not at them, where the gradient is zero."""
-    x = (_log_odds(np.clip(alphas, SMALLEST_ALPHA, LARGEST_LEARNED)) - _MIDDLE) / _REACH
+def _scaled_log_odds(alphas: Sequence[float]) -> Float[np.ndarray, " blocks"]:
+    """log(α/(1−α)), scaled to [−1, 1] and clipped, since the gradient vanishes at the ends."""
+    x = (_log_odds(np.clip(alphas, SMALLEST_ALPHA, LARGEST_LEARNED)) - _CENTER) / _HALF_WIDTH
     return np.clip(x, -0.98, 0.98)
 
 
 class LearnedAlphaBank(eqx.Module):
-    """Eigenvalues and gains follow one learned α for each block.
+    """Eigenvalues and gains as functions of one learned α per block.
 
-    They are smooth in α, and are read from a Chebyshev series, so that gradients need no
-    eigensolver and run on any device. The series is in log(α/(1−α)): eigenvalues meet near α = 0
-    and the damping ends at α = 1, which that variable moves far away.
+    They are smooth in α and are evaluated by a Chebyshev series, so that gradients need no
+    eigensolver and are available on all devices. The variable of the series is log(α/(1−α)), which
+    maps the singularities near α = 0 (coinciding eigenvalues) and at α = 1 (zero decay) to
+    infinity. The trained parameter `place` is unconstrained: tanh(place) ∈ (−1, 1) is the scaled
+    variable.
     """
 
     place: Float[Array, " blocks"]
@@ -73,7 +75,7 @@ class LearnedAlphaBank(eqx.Module):
                              "spectrum is the same for every alpha")  # fmt: skip
         if max(alphas) > LARGEST_LEARNED:
             raise ValueError(f"alphas must not exceed {LARGEST_LEARNED} for learn_alpha=True")
-        self.place = jnp.asarray(np.arctanh(_places(alphas)))
+        self.place = jnp.asarray(np.arctanh(_scaled_log_odds(alphas)))
         self.init, self.order = init, order
 
     def __check_init__(self):
@@ -82,12 +84,12 @@ class LearnedAlphaBank(eqx.Module):
 
     @property
     def alphas(self) -> Float[Array, " blocks"]:
-        """The learned singularity indices, within [0.01, 0.94]."""
-        odds = jnp.exp(_MIDDLE + _REACH * jnp.tanh(self.place))
+        """The learned singularity indices, in [0.01, 0.94]."""
+        odds = jnp.exp(_CENTER + _HALF_WIDTH * jnp.tanh(self.place))
         return odds / (1 + odds)
 
     def __call__(self) -> BankModes:
-        """The modes of all blocks."""
+        """The modes of all blocks, concatenated."""
         series, real = _series(self.init, self.order)
         angle = jnp.pi / 2 - 2 * jnp.arctan(jnp.tanh(self.place / 2))  # arccos(tanh(place))
         polynomials = jnp.cos(angle[:, None] * np.arange(len(series)))
@@ -101,21 +103,21 @@ def _log_odds(alpha):
 
 
 _ENDS = _log_odds(np.array([SMALLEST_ALPHA, LARGEST_LEARNED]))
-_MIDDLE, _REACH = float(_ENDS.mean()), float(np.ptp(_ENDS) / 2)
-_DEGREE = 64  # the largest error of the logarithms is then 2e-9, at order 64
+_CENTER, _HALF_WIDTH = float(_ENDS.mean()), float(np.ptp(_ENDS) / 2)
+_DEGREE = 64  # maximum error of the logarithms: 2e-9, at order 64
 
 
 @functools.cache
 def _series(init: str, order: int) -> tuple[Float[np.ndarray, "degree 3 modes"], np.ndarray]:
-    """Coefficients of log decay, log frequency and log gain; and which modes are real."""
+    """Chebyshev coefficients of log decay, log frequency and log gain; and a mask of real modes."""
     angles = np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1)
-    alphas = 1 / (1 + np.exp(-(_MIDDLE + _REACH * np.cos(angles))))
+    alphas = 1 / (1 + np.exp(-(_CENTER + _HALF_WIDTH * np.cos(angles))))
     blocks = [spectrum(init, alpha, order) for alpha in alphas]
     rates = np.stack([block.rates for block in blocks])
     real = np.imag(rates[0]) == 0
     frequencies = np.where(real, 1.0, np.imag(rates))
     logs = np.log(np.stack([np.real(rates), frequencies, [b.gains for b in blocks]], axis=1))
-    # Orthogonality of the polynomials on these nodes.
+    # Discrete orthogonality of the Chebyshev polynomials on these nodes.
     weights = np.cos(np.arange(_DEGREE + 1)[:, None] * angles) * 2 / (_DEGREE + 1)
     weights[0] /= 2
     return np.einsum("dn,nfm->dfm", weights, logs), real

@@ -1,6 +1,6 @@
-"""What a layer draws at random, scaled so that white noise comes out with unit variance.
+"""Random initialization, scaled to unit output variance for white-noise input.
 
-Half of the variance comes from the modes, an equal share from each block, and half from D.
+One half of the variance is due to the modes, in equal shares of the blocks, the other half to D.
 """
 
 import functools
@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
-from .._engine.discretize import gate_and_rest
-from .._engine.parts import to_halves
+from .._engine.discretize import gate_and_complement
+from .._engine.parts import complex_to_real
 
 
-class Drawn(NamedTuple):
-    """The parameters of a layer besides its modes."""
+class InitialParameters(NamedTuple):
+    """Parameters of a layer other than its eigenvalues."""
 
     log_dt: Float[Array, " steps"]
     B: Float[Array, "2*modes width"]
@@ -27,7 +27,7 @@ class Drawn(NamedTuple):
 @functools.partial(
     jax.jit, static_argnames=("sizes", "width", "shared", "scans", "uniform", "discretization")
 )
-def draw(
+def init_parameters(
     key: PRNGKeyArray,
     rates: Complex[Array, " modes"],
     gains: Float[Array, " modes"],
@@ -39,17 +39,18 @@ def draw(
     scans: int,
     uniform: bool,
     discretization: str,
-) -> Drawn:
-    """Draw a layer; compiled once for all layers of a shape.
+) -> InitialParameters:
+    """Sample the initial parameters of a layer. Compiled once per combination of shapes.
 
     **Arguments:**
 
-    - `rates`, `gains`, `sizes`: the modes of all blocks, and how many each has.
-    - `dt_ends`: the range of the time steps Δ.
-    - `shared`: one Δ and one input direction for a block, or for each mode.
-    - `scans`: how many scans the output is read from.
-    - `uniform`: whether all steps take the same time. Under the scale-invariant clock, where the
-      variance falls with time, that of the first sample is made one.
+    - `rates`, `gains`: eigenvalues λ and gains |b| of the modes of all blocks.
+    - `dt_ends`: range of the step sizes Δ.
+    - `sizes`: number of modes per block.
+    - `shared`: one Δ and one input direction per block, instead of one per mode.
+    - `scans`: number of scans: 2 for a bidirectional layer.
+    - `uniform`: True for the uniform clock. On the scale-invariant clock the variance decreases
+      with time; the variance at the first sample is then normalized.
     """
     keys = jax.random.split(key, 4)
     low, high = jnp.log(dt_ends)
@@ -57,27 +58,27 @@ def draw(
     log_dt = low + (high - low) * log_dt
     B = _directions(keys[1], rates, sizes, width, shared)
 
-    # A mode's variance is |b̄|²/(1 − |g|²); it is one factor for each block that puts it right.
+    # The variance of a mode is |b̄|²/(1 − |g|²); it is normalized by one factor per block.
     power = jnp.sum(jnp.abs(B) ** 2, axis=1) * (gains / jnp.abs(rates)) ** 2
     if uniform:
-        dt = jnp.exp(repeated(log_dt, sizes))
+        dt = jnp.exp(per_mode(log_dt, sizes))
         one = jnp.ones((), dt.dtype)
-        _, rest = gate_and_rest(discretization, (rates.real * dt, rates.imag * dt), one)
-        size = rest[0] ** 2 + rest[1] ** 2
-        power *= size / (2 * rest[0] - size)  # 1 − |g|², from 1 − g
+        _, complement = gate_and_complement(discretization, (rates.real * dt, rates.imag * dt), one)
+        size = complement[0] ** 2 + complement[1] ** 2
+        power *= size / (2 * complement[0] - size)  # 1 − |g|², from 1 − g
     block = np.repeat(np.arange(len(sizes)), sizes)
     total = jax.ops.segment_sum(power, block, len(sizes))
     B *= jnp.sqrt(sum(sizes) / (2 * len(sizes) * total))[block][:, None]
-    return Drawn(
+    return InitialParameters(
         log_dt,
-        to_halves(B, axis=0),
+        complex_to_real(B, axis=0),
         _readout(keys[2], rates, width, scans),
         jax.random.normal(keys[3], (width,), low.dtype) * np.sqrt(0.5),
     )
 
 
-def repeated(x: Float[Array, " steps"], sizes: tuple[int, ...]) -> Float[Array, " modes"]:
-    """What belongs to a block for each of its modes; what belongs to modes as it is."""
+def per_mode(x: Float[Array, " steps"], sizes: tuple[int, ...]) -> Float[Array, " modes"]:
+    """Repeat values per block for the modes of the block; values per mode are unchanged."""
     if len(x) == sum(sizes):
         return x
     return x[np.repeat(np.arange(len(sizes)), sizes)]
@@ -90,9 +91,9 @@ def _directions(
     width: int,
     shared: bool,
 ) -> Complex[Array, "modes width"]:
-    """Of about unit length: one for each mode, or a real one for each block.
+    """Input directions of unit expected squared norm: one per mode, or a real one per block.
 
-    That of a real mode is real.
+    Directions of real modes are real.
     """
     if shared:
         one = jax.random.normal(key, (len(sizes), width), rates.real.dtype) / np.sqrt(width)
@@ -108,10 +109,10 @@ def _directions(
 def _readout(
     key: PRNGKeyArray, rates: Complex[Array, " modes"], width: int, scans: int
 ) -> Float[Array, "width read"]:
-    """Weights of real and imaginary parts, of all scans; for y = Re(c z) they are Re c and −Im c.
+    """Weights of the real and imaginary parts in all scans: Re c and −Im c for y = Re(c z).
 
-    A real mode gets no imaginary weight. Nothing then moves it off the real axis, neither its
-    frequency nor its input: all three gradients vanish.
+    Imaginary weights of real modes are zero. The gradients of these weights, of the frequencies and
+    of the imaginary inputs of real modes then vanish, so that real modes remain real.
     """
     weight = jax.random.normal(key, (width, scans, 2, len(rates)), rates.real.dtype)
     weight = weight.at[:, :, 1].multiply(rates.imag != 0)

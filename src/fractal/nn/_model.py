@@ -1,4 +1,4 @@
-"""The sequence model: encoder, blocks, pooling, head."""
+"""The sequence model: encoder, residual blocks, pooling, head."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, SupportsIndex, get_args
@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag
-from .._engine.inputs import check_array, check_key, check_known, check_padding, check_tokens
+from .._engine.inputs import check_array, check_concrete, check_key, check_padding, check_tokens
 from ._block import Block, Mixer, Residual, dense
 from ._norms import BATCH_AXIS, LayerNorm, Statistics
 from ._ssm import FractalSSM
@@ -25,7 +25,7 @@ _PAIR_AXIS = "pair"
 
 
 class ModelState(NamedTuple):
-    """What a streaming model remembers: its mixers' states, and what it has pooled."""
+    """State of a streaming model: states of the mixers, sum of the features, number of steps."""
 
     mixers: tuple[Any, ...]
     total: Float[Array, " width"]
@@ -33,7 +33,7 @@ class ModelState(NamedTuple):
 
 
 class RetrievalHead(eqx.Module):
-    """Two documents compared: their features, difference and product, through one hidden layer."""
+    """Head for pairs of documents: an MLP of their features, difference and product."""
 
     hidden: eqx.nn.Linear
     out: eqx.nn.Linear
@@ -46,16 +46,16 @@ class RetrievalHead(eqx.Module):
     def __call__(
         self, one: Float[Array, " width"], two: Float[Array, " width"]
     ) -> Float[Array, " outputs"]:
-        """The answer for a pair."""
+        """Logits for the features of two documents, each of shape (width,)."""
         pair = jnp.concatenate([one, two, one - two, one * two])
         return self.out(jax.nn.gelu(self.hidden(pair.astype(self.hidden.weight.dtype))))
 
 
 class SequenceModel(eqx.Module):
-    """From a sequence of tokens or values to a class, numbers, a relation, or the next token.
+    """A model for sequence classification, regression, retrieval and next-token prediction.
 
-    Written for one sequence: `jax.vmap` it over a batch (`axis_name="batch"` for
-    `norm="batch"`). Calling it is inference; `training` adds dropout and batch statistics.
+    The model processes one sequence; use `jax.vmap` for a batch (with `axis_name="batch"` for
+    `norm="batch"`). A call is inference; `training` adds dropout and batch statistics.
 
     >>> import jax
     >>> from fractal.nn import SequenceModel
@@ -100,23 +100,25 @@ class SequenceModel(eqx.Module):
         **Arguments:**
 
         - `inputs`: size of the vocabulary, or number of channels of real-valued input.
-        - `outputs`: number of classes, of numbers, or size of the vocabulary to predict.
-        - `width`, `depth`: channels and number of blocks.
-        - `task`: `"classification"` and `"regression"`: one answer a sequence, or one a step with
-          `pooling="none"`; `"retrieval"`: one answer for two sequences; `"next-token"`: logits at
-          every step.
-        - `tokens`: whether the input is of tokens, (time,), or of values, (time, inputs).
+        - `outputs`: number of classes or regression targets, or size of the output vocabulary.
+        - `width`, `depth`: number of channels and number of blocks.
+        - `task`: `"classification"` and `"regression"`: one output per sequence, or one per step
+          with `pooling="none"`; `"retrieval"`: one output per pair of sequences; `"next-token"`:
+          logits per step.
+        - `tokens`: whether the input is token ids, (time,), or values, (time, inputs).
         - `pooling`: `"mean"` (default), `"last"` or `"none"` (the default of `"next-token"`).
         - `gate`, `norm`, `dropout`: options of `Block`.
-        - `dtype`: of activations, `"float32"`, `"bfloat16"` or `"float64"`; parameters and scan
-          keep their own.
-        - `mixer`: called as `mixer(width, key=key)` once per block; `FractalSSM` by default, with
-          options set by `functools.partial(FractalSSM, order=32, clock="scale-invariant")`.
-        - `block`: called as `block(width, key=key)` once per block, in place of `Block`;
-          `mixer`, `gate`, `norm` and `dropout` must then be left out.
-        - `positions`: what tells a step its place, for mixers that see no order: `"none"`,
-          `"sinusoid"`, or `"learned"` for up to `length` places (a stream stays at the last one).
-        - `final_norm`: a layer norm after the last block.
+        - `dtype`: dtype of activations, `"float32"`, `"bfloat16"` or `"float64"`. Parameters and
+          the scan are not affected.
+        - `mixer`: called as `mixer(width, key=key)` once per block; `FractalSSM` by default. Set
+          options by `functools.partial(FractalSSM, order=32, clock="scale-invariant")`.
+        - `block`: called as `block(width, key=key)` once per block, instead of `Block`. Excludes
+          `mixer`, `gate`, `norm` and `dropout`.
+        - `positions`: position embedding, for mixers that are invariant to order: `"none"`,
+          `"sinusoid"` or `"learned"`.
+        - `length`: maximum number of steps for `positions="learned"`. A stream that is longer uses
+          the last embedding.
+        - `final_norm`: whether to add a layer norm after the last block.
         """
         key = check_key(key)
         inputs = check_count("inputs", inputs, smallest=1)
@@ -126,16 +128,16 @@ class SequenceModel(eqx.Module):
         pooling = ("none" if task == "next-token" else "mean") if pooling is None else pooling
         _check_choices(task, pooling, dtype, positions)
         tokens, final_norm = check_flag("tokens", tokens), check_flag("final_norm", final_norm)
-        of_block = {"mixer": mixer, "gate": gate, "norm": norm, "dropout": dropout}
-        of_block = {name: value for name, value in of_block.items() if value is not None}
-        if block is not None and of_block:
-            raise ValueError(f"{' and '.join(of_block)} cannot be given together with block")
-        mix = of_block.pop("mixer", FractalSSM)
-        for name, factory in (("mixer", mix), ("block", block or mix)):
+        block_options = {"mixer": mixer, "gate": gate, "norm": norm, "dropout": dropout}
+        block_options = {name: value for name, value in block_options.items() if value is not None}
+        if block is not None and block_options:
+            raise ValueError(f"{' and '.join(block_options)} cannot be given together with block")
+        make_mixer = block_options.pop("mixer", FractalSSM)
+        for name, factory in (("mixer", make_mixer), ("block", block or make_mixer)):
             if not callable(factory):
                 raise ValueError(f"{name} must be callable, got {factory!r}")
         if (positions == "learned") != (length is not None):
-            raise ValueError("length is for positions='learned', which needs it, and only for that")
+            raise ValueError("length must be given if and only if positions='learned'")
         if dtype == "float64" and not jax.config.read("jax_enable_x64"):
             raise ValueError("dtype='float64' needs jax.config.update('jax_enable_x64', True)")
         if task == "next-token" and pooling != "none":
@@ -150,7 +152,7 @@ class SequenceModel(eqx.Module):
         self.blocks = tuple(
             block(width, key=one)
             if block is not None
-            else Block(mix(width, key=one), width, **of_block, key=two)
+            else Block(make_mixer(width, key=one), width, **block_options, key=two)
             for one, two in zip(keys[2:-1:2], keys[3:-1:2], strict=True)
         )
         for made in self.blocks:
@@ -175,9 +177,9 @@ class SequenceModel(eqx.Module):
     def __check_init__(self):
         _check_choices(self.task, self.pooling, self.dtype, self.positions)
         if isinstance(self.head, RetrievalHead) != (self.task == "retrieval"):
-            raise ValueError(f"head does not fit task={self.task!r}")
+            raise ValueError(f"head is inconsistent with task={self.task!r}")
         if (self.table is None) != (self.positions != "learned"):
-            raise ValueError(f"table does not fit positions={self.positions!r}")
+            raise ValueError(f"table is inconsistent with positions={self.positions!r}")
 
     def __call__(
         self,
@@ -186,16 +188,17 @@ class SequenceModel(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> Float[Array, "..."]:
-        """The answer for one sequence: (outputs,), or (time, outputs) without pooling.
+        """Logits or predictions: (outputs,), or (time, outputs) without pooling.
 
         **Arguments:**
 
-        - `x`: tokens (time,) or values (time, inputs); for retrieval two of them, stacked.
-        - `dt`: durations of the samples: one number, or one per step (of each sequence).
-        - `lengths`: number of real steps (of each sequence); the rest is padding.
-        - `mask`: boolean, False at padding, of x's shape without channels. `lengths` is faster.
+        - `x`: token ids (time,) or values (time, inputs); for retrieval a stack of two sequences.
+        - `dt`: durations of the samples: a scalar, or one per step (of each sequence).
+        - `lengths`: number of real steps (of each sequence); later steps are padding.
+        - `mask`: boolean, False at padding, of the shape of x without channels. `lengths` is
+          faster.
         """
-        return self._answer(x, dt, lengths, mask, None)[0]
+        return self._run(x, dt, lengths, mask, None)[0]
 
     def training(
         self,
@@ -206,15 +209,15 @@ class SequenceModel(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, "..."], tuple[Statistics | None, ...]]:
-        """The answer in training, and the batch norms' new running averages.
+        """Outputs during training, and the updated running averages of batch norms.
 
-        These are the same for all sequences of a batch (`out_axes=(0, None)`), and for
-        `with_statistics`.
+        Pass the averages to `with_statistics`. They are equal for all sequences of a batch: use
+        `jax.vmap(…, axis_name="batch", out_axes=(0, None))`.
         """
-        return self._answer(x, dt, lengths, mask, check_key(key))
+        return self._run(x, dt, lengths, mask, check_key(key))
 
     def with_statistics(self, statistics: Sequence[Statistics | None]) -> "SequenceModel":
-        """The model with the running averages of a training step."""
+        """A copy of the model with the running averages returned by `training`."""
         if not isinstance(statistics, Sequence) or len(statistics) != len(self.blocks):
             raise ValueError(f"statistics must hold one entry per block, {len(self.blocks)}")
         new = {i: statistic for i, statistic in enumerate(statistics) if statistic is not None}
@@ -225,23 +228,23 @@ class SequenceModel(eqx.Module):
         )
 
     def initial_state(self) -> ModelState:
-        """The state before the first step."""
+        """The state of a stream before the first step."""
         mixers = tuple(block.mixer.initial_state() for block in self.blocks)
-        weight = self._one_head().weight
+        weight = self._linear_head().weight
         return ModelState(mixers, jnp.zeros_like(weight[0]), jnp.zeros((), weight.dtype))
 
     def step(
         self, x: ArrayLike, state: ModelState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " outputs"], ModelState]:
-        """The answer for the sequence up to and including the token or sample x.
+        """The output for the sequence up to and including the token or sample x.
 
-        Compiled: `jax.jit(SequenceModel.step)(model, x, state)`.
+        Not compiled; use `jax.jit(SequenceModel.step)(model, x, state)`.
         """
         if not isinstance(state, ModelState):
             raise ValueError("state must be one that this model returned, or initial_state()")
-        check_known(dt)
-        h = self._encoded(check_array("x", x), 0)
-        h = self._placed(h[None], state.steps[None])[0]
+        check_concrete(dt)
+        h = self._encode(check_array("x", x), 0)
+        h = self._add_positions(h[None], state.steps[None])[0]
         mixers = []
         for block, before in zip(self.blocks, state.mixers, strict=True):
             h, after = block.step(h, before, dt)
@@ -249,24 +252,24 @@ class SequenceModel(eqx.Module):
         h = h if self.final_norm is None else self.final_norm(h)
         total, steps = state.total + h.astype(state.total.dtype), state.steps + 1
         pooled = total / steps if self.pooling == "mean" else h
-        return self._headed(pooled), ModelState(tuple(mixers), total, steps)
+        return self._apply_head(pooled), ModelState(tuple(mixers), total, steps)
 
-    def _answer(self, x, dt, lengths, mask, key):
+    def _run(self, x, dt, lengths, mask, key):
         x, pair = check_array("x", x), isinstance(self.head, RetrievalHead)
         if x.ndim < 1 + pair:
             raise ValueError(f"x must have a time axis, got shape {x.shape}")
-        check_known(dt, lengths, mask, time=x.shape[1 if pair else 0])
+        check_concrete(dt, lengths, mask, time=x.shape[1 if pair else 0])
         if not isinstance(self.head, RetrievalHead):
-            pooled, statistics = self._pooled(x, dt, lengths, mask, key)
-            return self._headed(pooled), statistics
+            pooled, statistics = self._features(x, dt, lengths, mask, key)
+            return self._apply_head(pooled), statistics
         if len(x) != 2:
-            raise ValueError(f"x must hold two sequences for task='retrieval', got {len(x)}")
+            raise ValueError(f"x must contain two sequences for task='retrieval', got {len(x)}")
         for name, given in (("lengths", lengths), ("mask", mask)):
             if given is not None and jnp.shape(given)[:1] != (2,):
-                raise ValueError(f"{name} must hold one entry per sequence of the pair")
+                raise ValueError(f"{name} must have one entry per sequence of the pair")
         keys = None if key is None else jax.random.split(key)
         (one, two), statistics = jax.vmap(
-            lambda x, dt, lengths, mask, key: self._pooled(
+            lambda x, dt, lengths, mask, key: self._features(
                 x, dt, lengths, mask, key, (BATCH_AXIS, _PAIR_AXIS)
             ),
             in_axes=(0, 0 if dt is not None and jnp.ndim(dt) == 2 else None, 0, 0, 0),
@@ -275,13 +278,13 @@ class SequenceModel(eqx.Module):
         )(x, dt, _array(lengths), _array(mask), keys)
         return self.head(one, two), statistics
 
-    def _pooled(self, x, dt, lengths, mask, key, axes=(BATCH_AXIS,)):
-        """What the head sees of one sequence, and the running averages."""
+    def _features(self, x, dt, lengths, mask, key, axes=(BATCH_AXIS,)):
+        """Pooled features of one sequence, and updated running averages."""
         kept = check_padding(lengths, mask, len(x)).kept
-        if kept is not None:  # what stands in the padding, even NaN, must not come in by any way
+        if kept is not None:  # padding may contain NaN
             x = jnp.where(jnp.expand_dims(kept, tuple(range(1, x.ndim))), x, 0)
-        h = self._encoded(x, 1)
-        h = self._placed(h, jnp.arange(len(h)))
+        h = self._encode(x, 1)
+        h = self._add_positions(h, jnp.arange(len(h)))
         statistics = []
         for i, block in enumerate(self.blocks):
             if key is None:
@@ -295,36 +298,36 @@ class SequenceModel(eqx.Module):
         h = h if self.final_norm is None else self.final_norm(h)
         return _pool(self.pooling, h, kept), tuple(statistics)
 
-    def _encoded(self, x, axes):
-        """Tokens or values, with `axes` axes before the channels."""
+    def _encode(self, x, axes):
+        """Embed tokens or values with `axes` leading axes: 1 for a sequence, 0 for a step."""
         if isinstance(self.encoder, eqx.nn.Embedding):
             if x.ndim != axes or not jnp.issubdtype(x.dtype, jnp.integer):
-                raise ValueError(f"x must hold tokens, whole numbers, got {x.dtype}{list(x.shape)}")
+                raise ValueError(f"x must contain integer tokens, got {x.dtype}{list(x.shape)}")
             check_tokens(x, len(self.encoder.weight))
             return self.encoder.weight[x].astype(self.dtype)
         inputs = self.encoder.weight.shape[1]
         if x.ndim != axes + 1 or x.shape[-1] != inputs:
-            raise ValueError(f"x must hold {inputs} channels in its last axis, got {list(x.shape)}")
+            raise ValueError(f"x must have {inputs} channels in its last axis, got {list(x.shape)}")
         return dense(self.encoder, x.astype(self.dtype))
 
-    def _placed(self, h, places):
-        """Steps that know their places."""
+    def _add_positions(self, h, positions):
+        """Add the position embeddings of the given step numbers."""
         if self.positions == "none":
             return h
         if self.table is None:
-            return h + _sinusoids(places, h.shape[1]).astype(h.dtype)
+            return h + _sinusoids(positions, h.shape[1]).astype(h.dtype)
         if len(h) > len(self.table):
-            raise ValueError(f"x must hold at most {len(self.table)} steps, got {len(h)}")
-        return h + self.table.at[places.astype(int)].get(mode="clip").astype(h.dtype)
+            raise ValueError(f"x must have at most {len(self.table)} steps, got {len(h)}")
+        return h + self.table.at[positions.astype(int)].get(mode="clip").astype(h.dtype)
 
-    def _headed(self, pooled):
-        """The head works in the precision of the parameters."""
-        head = self._one_head()
+    def _apply_head(self, pooled):
+        """Apply the head, in the dtype of the parameters."""
+        head = self._linear_head()
         return dense(head, pooled.astype(head.weight.dtype))
 
-    def _one_head(self) -> eqx.nn.Linear:
+    def _linear_head(self) -> eqx.nn.Linear:
         if isinstance(self.head, RetrievalHead):
-            raise ValueError("task='retrieval' compares whole sequences: it has no step")
+            raise ValueError("task='retrieval' needs two whole sequences: it has no step")
         return self.head
 
 
@@ -339,10 +342,10 @@ def _array(values: ArrayLike | None) -> Array | None:
     return None if values is None else jnp.asarray(values)
 
 
-def _sinusoids(places: Shaped[Array, " time"], width: int) -> Float[Array, "time {width}"]:
-    """Sines and cosines of wavelengths from 2π to 2π · 10⁴ steps, in turn."""
+def _sinusoids(positions: Shaped[Array, " time"], width: int) -> Float[Array, "time {width}"]:
+    """Alternating sines and cosines with wavelengths from 2π to 2π · 10⁴ steps."""
     channel = np.arange(width)
-    angles = places[:, None] * jnp.asarray(1e4 ** -((channel - channel % 2) / width))
+    angles = positions[:, None] * jnp.asarray(1e4 ** -((channel - channel % 2) / width))
     return jnp.where(channel % 2, jnp.cos(angles), jnp.sin(angles))
 
 
@@ -352,7 +355,7 @@ def _pool(
     if pooling == "none":
         return h
     if len(h) == 0:
-        raise ValueError("x must hold at least one step to be pooled")
+        raise ValueError("x must have at least one step for pooling")
     if pooling == "last":
         return h[-1] if mask is None else h[len(h) - 1 - jnp.argmax(mask[::-1])]
     wide = h.astype(jnp.promote_types(h.dtype, jnp.float32))

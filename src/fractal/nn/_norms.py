@@ -1,4 +1,4 @@
-"""Normalization of a sequence's channels: over the channels of a step, or over batch and time."""
+"""Layer normalization, and batch normalization over batch and time."""
 
 from typing import Literal, NamedTuple
 
@@ -9,19 +9,19 @@ from jaxtyping import Array, Bool, Float
 
 from ._roles import role
 
-BATCH_AXIS = "batch"  # the name of the vmapped axis that batch statistics are taken over
+BATCH_AXIS = "batch"  # name of the vmapped axis over which batch statistics are computed
 _EPSILON = 1e-5
 
 
 class Statistics(NamedTuple):
-    """Mean and variance of each channel."""
+    """Mean and variance per channel."""
 
     mean: Float[Array, " width"]
     variance: Float[Array, " width"]
 
 
 class LayerNorm(eqx.Module):
-    """Each step is normalized over its channels."""
+    """Layer normalization: each step is normalized over its channels."""
 
     weight: Float[Array, " width"]
     bias: Float[Array, " width"]
@@ -30,7 +30,7 @@ class LayerNorm(eqx.Module):
         self.weight, self.bias = jnp.ones(width), jnp.zeros(width)
 
     def __call__(self, x: Float[Array, "*time width"]) -> Float[Array, "*time width"]:
-        """The normalized sequence, or step."""
+        """Normalize a sequence (time, width) or a step (width,)."""
         wide = x.astype(self.weight.dtype)
         centered = wide - wide.mean(axis=-1, keepdims=True)
         variance = jnp.mean(centered**2, axis=-1, keepdims=True)
@@ -38,10 +38,10 @@ class LayerNorm(eqx.Module):
 
 
 class BatchNorm(eqx.Module):
-    """Each channel is normalized over batch and time; padding does not count.
+    """Batch normalization: each channel is normalized over batch and time, excluding padding.
 
-    In training, by the batch at hand, which must be vmapped with `axis_name="batch"`; else by
-    running averages, which training updates (`SequenceModel.with_statistics`).
+    Training uses the statistics of the batch, which must be vmapped with `axis_name="batch"`.
+    Inference uses running averages, updated by `SequenceModel.with_statistics`.
     """
 
     weight: Float[Array, " width"]
@@ -55,8 +55,8 @@ class BatchNorm(eqx.Module):
         self.momentum = momentum
 
     def __call__(self, x: Float[Array, "*time width"]) -> Float[Array, "*time width"]:
-        """The sequence, or step, normalized by the running averages."""
-        return self._normalized(x, lax.stop_gradient(self.running))
+        """Normalize a sequence (time, width) or a step (width,) by the running averages."""
+        return self._normalize(x, lax.stop_gradient(self.running))
 
     def training(
         self,
@@ -64,7 +64,7 @@ class BatchNorm(eqx.Module):
         mask: Bool[Array, " time"] | None,
         axes: tuple[str, ...] = (BATCH_AXIS,),
     ) -> tuple[Float[Array, "time width"], Statistics]:
-        """The sequence normalized by its batch, and the running averages that follow from it."""
+        """Normalize a sequence by batch statistics; also returns the updated running averages."""
         wide = x.astype(self.weight.dtype)
         counted = jnp.ones((len(x), 1), bool) if mask is None else mask[:, None]
         count = jnp.maximum(lax.psum(counted.sum(), axes), 1)
@@ -77,9 +77,9 @@ class BatchNorm(eqx.Module):
                 for old, new in zip(lax.stop_gradient(self.running), now, strict=True)
             )
         )
-        return self._normalized(x, Statistics(mean, variance)), running
+        return self._normalize(x, Statistics(mean, variance)), running
 
-    def _normalized(self, x: Array, by: Statistics) -> Array:
+    def _normalize(self, x: Array, by: Statistics) -> Array:
         scaled = (x.astype(self.weight.dtype) - by.mean) * lax.rsqrt(by.variance + _EPSILON)
         return _affine(self, scaled).astype(x.dtype)
 

@@ -1,8 +1,7 @@
-"""Roles of parameters, declared by the modules that own them.
+"""Roles of parameters, declared on the fields of modules.
 
-An optimizer needs to know which parameters govern a recurrence: these take a lower learning rate
-and no weight decay. A module declares it where it declares the field, so that no code outside of it
-depends on the names of its parameters.
+Parameters of a recurrence are usually trained with a lower learning rate and without weight decay.
+The role is declared with the field, so that optimizers do not depend on parameter names.
 """
 
 import dataclasses
@@ -25,9 +24,9 @@ def role(name: Role) -> dict[str, Any]:
 
     - `name`: `"dynamics"` (eigenvalues of the recurrence), `"step_size"` (Δ), `"input"` (B),
       `"readout"` (C and D), `"buffer"` (an array that is not trained, such as a running average) or
-      `"weight"` (everything else; the default of undeclared fields).
+      `"weight"` (all others; the default).
 
-    The role holds for all arrays within the field, except where a nested module declares another.
+    The role applies to all arrays within the field, unless a nested module declares another.
 
     >>> import equinox as eqx, jax
     >>> from fractal.nn import role, roles
@@ -43,12 +42,12 @@ def role(name: Role) -> dict[str, Any]:
 
 
 def roles(model: PyTree) -> PyTree[str]:
-    """The role of every array of a model, in a tree of the same structure."""
+    """Roles of the arrays of a model, as a tree of the same structure."""
     return jax.tree_util.tree_map_with_path(lambda path, _: _role(model, path), model)
 
 
 def _role(node: Any, path: tuple[Any, ...]) -> Role:
-    """The innermost role declared on the way from `node` to a leaf."""
+    """The innermost role declared on the path from `node` to a leaf."""
     found: Role = "weight"
     for key in path:
         if isinstance(key, jax.tree_util.GetAttrKey):
@@ -61,5 +60,5 @@ def _role(node: Any, path: tuple[Any, ...]) -> Role:
         elif isinstance(key, jax.tree_util.DictKey):
             node = node[key.key]
         else:
-            break  # a custom container: its arrays have the role declared so far
+            break  # a custom container: its arrays have the role declared outside of it
     return found

@@ -1,7 +1,7 @@
-"""Spectral initialization: rates and gains of one block's modes, from its operator (Phase 1 → 2).
+"""Spectral initialization: eigenvalues and gains of one block of the filter bank.
 
-A block of order N holds dz/ds = −λ z + b u for each eigenvalue λ of its operator. Of a conjugate
-pair one mode is stored. Its phase is the read-out's to choose, so a gain is |b|.
+A block of order N has one mode dz/ds = −λ z + b u per eigenvalue λ of its operator. One mode of
+each conjugate pair is stored. The phase of b is absorbed by the readout: the gain is |b|.
 """
 
 from typing import NamedTuple, SupportsIndex
@@ -12,13 +12,13 @@ from jaxtyping import Complex, Float
 from .. import theory
 from .._checks import check_alpha, check_choice, check_order
 
-SMALLEST_ALPHA = 0.01  # below it the fractional operator's eigenvectors degenerate towards LegS
+SMALLEST_ALPHA = 0.01  # the eigenvectors of the fractional operator are ill-conditioned below
 INITS = ("normal", "fractional", "published")
 IMAGINARY = ("lin", "inv", "none")
 
 
 class BlockSpectrum(NamedTuple):
-    """Rates λ, of positive real part, and gains |b| of the stored modes."""
+    """Eigenvalues λ (with positive real part) and gains |b| of the stored modes."""
 
     rates: Complex[np.ndarray, " modes"]
     gains: Float[np.ndarray, " modes"]
@@ -27,14 +27,14 @@ class BlockSpectrum(NamedTuple):
 def spectrum(
     init: str, alpha: float, order: SupportsIndex, imaginary: str | None = None
 ) -> BlockSpectrum:
-    """The modes of a block.
+    """Eigenvalues and gains of a block of order `order` for the measure with index `alpha`.
 
     **Arguments:**
 
-    - `init`: `"normal"`, N/2 pairs of equal damping; `"fractional"`, the exact modes, two of them
-      real; `"published"`, the paper's N modes.
-    - `imaginary`: for `"published"`, whose own spectrum is real: the imaginary part added to it,
-      `"lin"` (the default), `"inv"` or `"none"`.
+    - `init`: `"normal"`, N/2 pairs of equal decay; `"fractional"`, the eigenvalues of the operator,
+      two of them real; `"published"`, the N real eigenvalues of the paper.
+    - `imaginary`: imaginary part added to the eigenvalues of `"published"`: `"lin"` (the default),
+      `"inv"` or `"none"`.
     """
     order = check_order(order)
     check_choice("init", init, INITS)
@@ -48,7 +48,7 @@ def spectrum(
 
 
 def _normal(alpha: float, order: int) -> BlockSpectrum:
-    """The normal part of the operator: (1−α)/2 + S with S skew; HiPPO-N at α = 0."""
+    """The normal part of the operator, (1−α)/2 + S with S skew-symmetric; HiPPO-N at α = 0."""
     n = np.arange(order)
     g = np.sqrt(2 * n + 1 - alpha)
     skew = np.outer(g, g) / 2 * np.sign(n[:, None] - n)
@@ -58,7 +58,7 @@ def _normal(alpha: float, order: int) -> BlockSpectrum:
 
 
 def _fractional(alpha: float, order: int) -> BlockSpectrum:
-    """The fractional operator's own modes: the two real ones first, then pairs by frequency."""
+    """Eigenvalues of the fractional operator: the two real ones, then pairs by frequency."""
     operator = theory.operator(theory.Fractional(alpha), order)
     rates, V = np.linalg.eig(operator.A)
     gains = np.abs(np.linalg.solve(V, operator.B.astype(complex)))
@@ -68,13 +68,13 @@ def _fractional(alpha: float, order: int) -> BlockSpectrum:
 
 
 def _published(alpha: float, order: int, imaginary: str) -> BlockSpectrum:
-    """The paper's eigenvalues 1 … N with an imaginary part from S4D, and V⁻¹B exactly."""
+    """The published eigenvalues 1 … N plus an imaginary part as in S4D; gains |V⁻¹B|, exact."""
     check_choice("imaginary", imaginary, IMAGINARY)
     spec = theory.published_spectrum(alpha, order)
     if spec.condition > 1 / float(np.finfo(np.float32).eps):
         raise ValueError(
             f"order must be smaller for init='published', got {order}: its eigenvectors have "
-            f"condition {spec.condition:.0e}, beyond float32; init='fractional' takes any order"
+            f"condition {spec.condition:.0e}, beyond float32; init='fractional' supports any order"
         )
     n = np.arange(order)
     added = {"lin": np.pi * n, "inv": order / np.pi * (order / (2 * n + 1) - 1), "none": 0 * n}

@@ -1,4 +1,4 @@
-"""The fractional state-space layer: a filter bank over α, run as one diagonal scan."""
+"""The fractional state-space layer: a filter bank over α, computed as one diagonal scan."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, SupportsIndex
@@ -13,7 +13,7 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag, check_order, check_real
 from .._engine.chunked import states
-from .._engine.discretize import DISCRETIZATIONS, gate_and_rest
+from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
 from .._engine.inputs import (
     check_durations,
     check_key,
@@ -23,13 +23,13 @@ from .._engine.inputs import (
     compiled_call,
     compiled_step,
     last_state,
-    without_padding,
+    mask_padding,
 )
-from .._engine.parts import Parts, from_halves, to_halves
+from .._engine.parts import Parts, complex_to_real, real_to_complex
 from .._engine.step_size import dt_range
-from ._clock import CLOCKS, reversed_ticks, ticks
-from ._filter_bank import FreeBank, LearnedAlphaBank, learnable
-from ._initial import draw, repeated
+from ._clock import CLOCKS, elapsed_per_step, reversed_elapsed
+from ._filter_bank import FreeBank, LearnedAlphaBank, initial_alphas
+from ._initial import init_parameters, per_mode
 from ._roles import role
 from ._spectra import spectrum
 
@@ -37,9 +37,9 @@ DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
 
 
 class FractalState(NamedTuple):
-    """What a layer remembers: its modes, and how much time has passed.
+    """State of a `FractalSSM`: the modes, and the total duration of the samples so far.
 
-    In float32 the time of a stream that goes on by ones stops at 2²⁴ ≈ 17 million.
+    In float32 the time saturates at 2²⁴ ≈ 17 million samples of duration 1.
     """
 
     modes: Complex[Array, " modes"]
@@ -47,25 +47,25 @@ class FractalState(NamedTuple):
 
 
 class FractalSSM(eqx.Module):
-    """A layer that keeps its input in power-law memories, one block for each α.
+    """A state-space layer with power-law memory: one block of modes per singularity index α.
 
-    Each block diagonalizes the memory of (t − x)^(−α) and runs it as z_k = g_k z_{k−1} + b_k; the
-    output is read from the modes of all blocks, plus D u. Written for one sequence: `jax.vmap` it
-    over a batch. It compiles itself, so that it is quick outside of `jax.jit` too.
+    Each block is the diagonal form of the operator of the measure (t − x)^(−α), discretized as
+    z_k = g_k z_{k−1} + b_k. The output is a linear readout of the modes of all blocks, plus D u.
+    The layer processes one sequence; use `jax.vmap` for a batch. Calls are compiled by `jax.jit`.
 
     >>> import jax
     >>> from fractal.nn import FractalSSM
     >>> ssm = FractalSSM(width=4, order=8, key=jax.random.key(0))
     >>> u = jax.random.normal(jax.random.key(1), (100, 4))
     >>> y, state = ssm(u)
-    >>> y_t, state = ssm.step(u[0], state)  # and on, one sample at a time
+    >>> y_t, state = ssm.step(u[0], state)  # streaming
     >>> y.shape, y_t.shape
     ((100, 4), (4,))
     """
 
     bank: FreeBank | LearnedAlphaBank = eqx.field(metadata=role("dynamics"))
     log_dt: Float[Array, " steps"] = eqx.field(metadata=role("step_size"))
-    B: Float[Array, "halves width"] = eqx.field(metadata=role("input"))
+    B: Float[Array, "re_im width"] = eqx.field(metadata=role("input"))
     C: Float[Array, "width read"] = eqx.field(metadata=role("readout"))
     D: Float[Array, " width"] = eqx.field(metadata=role("readout"))
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -95,29 +95,30 @@ class FractalSSM(eqx.Module):
 
         - `width`: number of input and output channels.
         - `order`: order N of each block, even.
-        - `alphas`: the filter bank; default 8 values, evenly spaced from 0 to 0.9.
-        - `init`: `"normal"`, light and equal damping, the one to train; `"fractional"`, the exact
-          memory (blocks with α < 0.01 take the normal form); `"published"`, the paper's pair, for
-          N ≤ 8.
-        - `clock`: `"uniform"`, or `"scale-invariant"` for a layer that does not notice at which
-          rate its input was sampled.
-        - `bidirectional`: read from a second scan, backwards in time, too.
-        - `learn_alpha`: tie all eigenvalues and gains of a block to one learned α; it starts at
-          the given one and stays in [0.01, 0.94].
-        - `discretization`: `"zoh"` (exact for held samples) or `"bilinear"`.
-        - `dt_min`, `dt_max`: range of the initial time steps Δ, log-uniform: one for each mode, or
-          for each block where `init="fractional"`. Default [0.001, 0.1], with `length`
-          [2/length, 0.5]; for the scale-invariant clock [0.3, 3], with `length` [0.3, length/2].
-        - `length`: of the sequences to come, if known.
-        - `imaginary`: for `init="published"`: `"lin"`, `"inv"` or `"none"`.
+        - `alphas`: singularity indices of the blocks of the filter bank; default 8 values, evenly
+          spaced from 0 to 0.9.
+        - `init`: initial eigenvalues. `"normal"`: normal part of the operator, with equal decay of
+          all modes of a block (recommended for training); `"fractional"`: the exact eigenvalues
+          (normal for α < 0.01); `"published"`: those of the paper, for N ≤ 8.
+        - `clock`: `"uniform"`, or `"scale-invariant"` for states that do not depend on the sampling
+          rate of the input.
+        - `bidirectional`: add a second scan, in reverse time.
+        - `learn_alpha`: parameterize the eigenvalues and gains of a block by one learned α in
+          [0.01, 0.94], initialized from `alphas`.
+        - `discretization`: `"zoh"` (zero-order hold) or `"bilinear"`.
+        - `dt_min`, `dt_max`: range of the initial step sizes Δ, which are log-uniform: one per
+          mode, or one per block for `init="fractional"`. Default [0.001, 0.1], or [2/length, 0.5]
+          with `length`; for the scale-invariant clock [0.3, 3], or [0.3, length/2].
+        - `length`: expected length of the sequences, if known; sets the range of Δ.
+        - `imaginary`: imaginary part for `init="published"`: `"lin"`, `"inv"` or `"none"`.
         """
         key = check_key(key)
         width, order = check_count("width", width, smallest=1), check_order(order)
         bidirectional = check_flag("bidirectional", bidirectional)
         learn_alpha = check_flag("learn_alpha", learn_alpha)
-        alphas = DEFAULT_ALPHAS if alphas is None else _listed(alphas)
+        alphas = DEFAULT_ALPHAS if alphas is None else _as_tuple(alphas)
         if not alphas:
-            raise ValueError("alphas must hold at least one value")
+            raise ValueError("alphas must contain at least one value")
         check_choice("clock", clock, CLOCKS)
         check_choice("discretization", discretization, DISCRETIZATIONS)
         low, high = dt_range(clock, dt_min, dt_max, length)
@@ -125,7 +126,7 @@ class FractalSSM(eqx.Module):
         blocks = [spectrum(init, alpha, order, imaginary) for alpha in alphas]
         if learn_alpha:
             self.bank = LearnedAlphaBank(init, order, alphas)
-            blocks = [spectrum(init, alpha, order) for alpha in learnable(alphas)]
+            blocks = [spectrum(init, alpha, order) for alpha in initial_alphas(alphas)]
         else:
             self.bank = FreeBank(blocks)
         self.sizes = tuple(len(block.rates) for block in blocks)
@@ -135,19 +136,19 @@ class FractalSSM(eqx.Module):
 
         rates = jnp.asarray(np.concatenate([block.rates for block in blocks]))
         gains = jnp.asarray(np.concatenate([block.gains for block in blocks]))
-        self.log_dt, B, self.C, self.D = draw(
+        self.log_dt, B, self.C, self.D = init_parameters(
             key,
             rates,
             gains,
             jnp.asarray([low, high]),
             sizes=self.sizes,
             width=width,
-            shared=init == "fractional",  # so that a block's state stays a projection
+            shared=init == "fractional",  # the state of a block is then a projection
             scans=2 if bidirectional else 1,
             uniform=clock == "uniform",
             discretization=discretization,
         )
-        # The gains of a learned α follow it.
+        # With a learned α the gains are computed from it in every call.
         self.B = B if learn_alpha else B * jnp.tile(gains, 2)[:, None]
 
     def __check_init__(self):
@@ -156,9 +157,9 @@ class FractalSSM(eqx.Module):
         modes, width = sum(self.sizes), len(self.D)
         read = modes * (4 if self.bidirectional else 2)
         if self.B.shape != (2 * modes, width) or self.C.shape != (width, read):
-            raise ValueError(f"B and C must fit {modes} modes and {width} channels")
+            raise ValueError(f"B and C must have the shapes of {modes} modes and {width} channels")
         if len(self.log_dt) not in (modes, len(self.sizes)):
-            raise ValueError("log_dt must hold one entry per mode or per block")
+            raise ValueError("log_dt must have one entry per mode or per block")
 
     @compiled_call
     def __call__(
@@ -169,15 +170,15 @@ class FractalSSM(eqx.Module):
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
     ) -> tuple[Float[Array, "time width"], FractalState]:
-        """All outputs, and the state after the last step.
+        """Outputs, and the state after the last step.
 
         **Arguments:**
 
         - `u`: the input, (time, width).
-        - `state`: the state to resume from; `initial_state()` by default.
-        - `dt`: durations of the samples, not negative: one number, or one per step; 1 by default.
-        - `lengths`: number of real steps; the rest is padding, which leaves the state unchanged.
-        - `mask`: boolean, False at padding, wherever it stands. `lengths` is faster.
+        - `state`: state to resume from; `initial_state()` by default.
+        - `dt`: durations of the samples, non-negative: a scalar, or one per step; 1 by default.
+        - `lengths`: number of real steps; later steps are padding, which does not change the state.
+        - `mask`: boolean, False at padding, which may be at any step. `lengths` is faster.
         """
         u = check_sequence(u, len(self.D))
         length = len(u)
@@ -189,40 +190,40 @@ class FractalSSM(eqx.Module):
         if length == 0:
             return u, state
 
-        signal = without_padding(u.astype(self.D.dtype), kept)
-        stopped = kept if end is None else None
-        forward = ticks(self.clock, length, state.time, dt, stopped)
-        x = self._states(False, signal, forward, state.modes)
-        toward, backward = jnp.split(self.C, 2, axis=1) if self.bidirectional else (self.C, None)
-        y = x @ toward.T
-        if backward is not None:
-            # The scale-invariant clock must know where the reverse direction starts.
-            back_mask = stopped if self.clock == "uniform" else kept
-            back = reversed_ticks(self.clock, length, dt, back_mask)
-            y += self._states(True, signal, back, jnp.zeros_like(state.modes)) @ backward.T
-        passed = jnp.broadcast_to(dt, (length,)).sum(where=kept)
-        modes = from_halves(last_state(x, end, to_halves(state.modes)))
-        return (y + self.D * signal).astype(u.dtype), FractalState(modes, state.time + passed)
+        signal = mask_padding(u.astype(self.D.dtype), kept)
+        clock_mask = kept if end is None else None
+        elapsed = elapsed_per_step(self.clock, length, state.time, dt, clock_mask)
+        x = self._states(False, signal, elapsed, state.modes)
+        C, C_reverse = jnp.split(self.C, 2, axis=1) if self.bidirectional else (self.C, None)
+        y = x @ C.T
+        if C_reverse is not None:
+            # On the scale-invariant clock the start of the reverse scan depends on the padding.
+            reverse_mask = clock_mask if self.clock == "uniform" else kept
+            elapsed = reversed_elapsed(self.clock, length, dt, reverse_mask)
+            y += self._states(True, signal, elapsed, jnp.zeros_like(state.modes)) @ C_reverse.T
+        duration = jnp.broadcast_to(dt, (length,)).sum(where=kept)
+        modes = real_to_complex(last_state(x, end, complex_to_real(state.modes)))
+        return (y + self.D * signal).astype(u.dtype), FractalState(modes, state.time + duration)
 
     @compiled_step
     def step(
         self, u: ArrayLike, state: FractalState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], FractalState]:
-        """One step of the scan; u is of shape (width,)."""
+        """Output (width,) for one sample u (width,), and the next state."""
         if self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: it has no step")
         u = check_sample(u, len(self.D))
         dt = check_durations(dt, 1, self.D.dtype).reshape(())
         signal = u.astype(self.D.dtype)
-        elapsed = ticks(self.clock, 1, state.time, dt, None).reshape(())
+        elapsed = elapsed_per_step(self.clock, 1, state.time, dt, None).reshape(())
         w, B = self._modes()
-        gate, rest = gate_and_rest(self.discretization, w, elapsed)
-        z = jax.lax.complex(*gate) * state.modes + jax.lax.complex(*rest) * (B @ signal)
-        y = self.C @ to_halves(z) + self.D * signal
+        gate, complement = gate_and_complement(self.discretization, w, elapsed)
+        z = jax.lax.complex(*gate) * state.modes + jax.lax.complex(*complement) * (B @ signal)
+        y = self.C @ complex_to_real(z) + self.D * signal
         return y.astype(u.dtype), FractalState(z, state.time + dt)
 
     def initial_state(self) -> FractalState:
-        """The state before the first sample."""
+        """The state before the first sample: zero modes, time zero."""
         zero = jnp.zeros(sum(self.sizes), self.D.dtype)
         return FractalState(zero + 0j, jnp.zeros((), self.D.dtype))
 
@@ -230,15 +231,15 @@ class FractalSSM(eqx.Module):
         return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
 
     def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
-        """Decay and turn of each mode in one time step Δ, and B/λ."""
+        """λΔ (decay and rotation per unit step) and the steady-state response B/λ."""
         decay, frequency, gain = self.bank()
-        B = from_halves(self.B, axis=0) * (gain / jax.lax.complex(decay, frequency))[:, None]
-        dt = jnp.exp(repeated(self.log_dt, self.sizes))
+        B = real_to_complex(self.B, axis=0) * (gain / jax.lax.complex(decay, frequency))[:, None]
+        dt = jnp.exp(per_mode(self.log_dt, self.sizes))
         return (decay * dt, frequency * dt), B
 
 
-def _listed(alphas: float | Sequence[float]) -> tuple[float, ...]:
-    """One α or several, as a tuple."""
+def _as_tuple(alphas: float | Sequence[float]) -> tuple[float, ...]:
+    """Convert a scalar or a sequence of α to a tuple."""
     array = np.atleast_1d(check_real("alphas", alphas))
     if array.ndim != 1:
         raise ValueError(f"alphas must be a number or a sequence of numbers, got {array.shape}")

@@ -1,10 +1,10 @@
 """The mathematics of FRACTAL in NumPy: measures, operators, spectra, projections.
 
-Phase 1 of the paper's figure, offline and in float64. docs/theory.md has the derivations.
+Computed once, in float64 (Phase 1 of the paper's figure). Derivations are in docs/theory.md.
 
 >>> from fractal import theory
 >>> m = theory.Fractional(alpha=0.5)
->>> print(f"{m.recent_share(0.1):.3f}")  # the most recent tenth of history
+>>> print(f"{m.recent_share(0.1):.3f}")  # mass of the most recent tenth
 0.316
 >>> spectrum = theory.diagonalize(theory.operator(m, order=16))
 >>> bool(spectrum.eigenvalues.real.min() > 0.5)

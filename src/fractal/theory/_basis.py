@@ -1,12 +1,12 @@
-"""Orthogonal polynomials: Jacobi P_n^(a,b) and Laguerre, by their three-term recurrences.
+"""Orthogonal polynomials: Jacobi P_n^(a,b) and Laguerre, by three-term recurrences.
 
-Notation, here and in all of `fractal.theory`:
+Notation of `fractal.theory`:
 
 | symbol | meaning |
 |---|---|
 | N, `order` | number of polynomials |
 | α, `alpha` | singularity index of the measure, in [0, 1) |
-| ξ = x/t, `age` = 1 − ξ, η = 2ξ − 1 | relative time, relative age, the polynomials' coordinate |
+| ξ = x/t, `age` = 1 − ξ, η = 2ξ − 1 | relative time, relative age, argument of P_n |
 | e_n = P_n^(−α,0)(1) | endpoint value, a generalized binomial coefficient |
 | γ_n = sqrt((2n+1−α)/(1−α)) | so that p_n(ξ) = γ_n P_n^(−α,0)(η) is orthonormal under μ |
 """
@@ -16,13 +16,13 @@ from jaxtyping import Float, Inexact
 
 
 def endpoint_values(alpha: float | complex, order: int) -> Inexact[np.ndarray, "order"]:
-    """e_0 … e_{order−1}, as a product: Γ would overflow at n = 171."""
+    """e_0 … e_{order−1}, computed as a product; the Γ function would overflow at n = 171."""
     n = np.arange(1, order)
     return np.concatenate([[1.0], np.cumprod((n - alpha) / n)])
 
 
 def norms(alpha: float | complex, order: int) -> Inexact[np.ndarray, "order"]:
-    """γ_0 … γ_{order−1}."""
+    """Normalization factors γ_0 … γ_{order−1}."""
     return np.sqrt((2 * np.arange(order) + 1 - alpha) / (1 - alpha))
 
 
@@ -48,7 +48,7 @@ def laguerre(
 ) -> Float[np.ndarray, "order *points"]:
     """`start` · L_0(s) … `start` · L_{order−1}(s).
 
-    With start = exp(−s/2) every term stays within [−1, 1], where L_n alone may overflow.
+    With start = exp(−s/2) every term lies in [−1, 1]; L_n alone may overflow.
     """
     L = np.empty((order, *s.shape))
     L[0] = start

@@ -1,4 +1,4 @@
-"""The four HiPPO measures, each with its density and the polynomials orthonormal under it."""
+"""The four HiPPO measures: densities and orthonormal polynomials."""
 
 import abc
 import dataclasses
@@ -20,11 +20,11 @@ from ._basis import jacobi, laguerre, norms
 
 
 class Measure(abc.ABC):
-    """How strongly a memory at time t weighs each moment x of the past.
+    """A family of probability measures μ^(t) on the past x ≤ t.
 
-    `basis` and `basis_mass` speak of a history of length t = 1. That is no restriction for the
-    scale-invariant measures (Fractional, LegS); for LagT and LegT it sets the unit in which
-    `timescale` and `window` are measured.
+    `recent_share`, `basis` and `basis_mass` refer to a history of length t = 1. For the
+    scale-invariant measures (Fractional, LegS) this is no restriction. For LagT and LegT it is the
+    unit of `timescale` and `window`.
     """
 
     @abc.abstractmethod
@@ -39,7 +39,7 @@ class Measure(abc.ABC):
     def _basis(
         self, order: int, age: Float[np.ndarray, "points"]
     ) -> Float[np.ndarray, "order points"]:
-        """The orthonormal polynomials at relative ages."""
+        """Orthonormal polynomials at relative ages."""
 
     @abc.abstractmethod
     def _basis_mass(
@@ -48,28 +48,28 @@ class Measure(abc.ABC):
         """∫ p_n dμ over the ages from 0 to `age`, in closed form."""
 
     def density(self, t: float, x: ArrayLike) -> Float[np.ndarray, "..."] | float:
-        """μ^(t)(x), vectorized over x: zero in the future, infinite where the measure is."""
+        """μ^(t)(x), vectorized over x. Zero for x > t, infinite at a singularity."""
         t = check_positive("t", t)
         age = t - check_real("x", x)
         return np.where(age < 0, 0.0, self._density_of_age(t, np.maximum(age, 0.0)))[()]
 
     def recent_share(self, p: ArrayLike) -> Float[np.ndarray, "..."] | float:
-        """Mass of the most recent fraction p of history (LagT, LegT: of a history of length 1)."""
+        """Mass of the most recent fraction p of the history."""
         return np.array(self._share(check_unit_interval("p", p)))[()]
 
     def basis(self, order: SupportsIndex, ages: ArrayLike) -> Float[np.ndarray, "order points"]:
-        """The orthonormal polynomials p_0 … p_{order−1} at relative ages."""
+        """Orthonormal polynomials p_0 … p_{order−1} at relative ages; 0 is the present."""
         return self._basis(check_count("order", order, smallest=1), check_ages(ages))
 
     def basis_mass(
         self, order: SupportsIndex, ages: ArrayLike
     ) -> Float[np.ndarray, "order points"]:
-        """∫ p_n dμ from now back to each relative age, in closed form."""
+        """∫ p_n dμ over the ages from 0 to each of `ages`, in closed form."""
         return self._basis_mass(check_count("order", order, smallest=1), check_ages(ages))
 
 
 def check_measure(measure: Measure) -> Measure:
-    """A measure, and not for example its α."""
+    """Raise `ValueError` if the argument is not a `Measure`."""
     if not isinstance(measure, Measure):
         raise ValueError(f"measure must be Fractional, LegS, LagT or LegT, got {measure!r}")
     return measure
@@ -136,7 +136,7 @@ class LagT(Measure):
         return np.exp(-age / self.timescale) / self.timescale
 
     def _share(self, p):
-        # The rest lies further back, before the history began too.
+        # The support is unbounded: the mass of a history of length 1 is below one.
         return -np.expm1(-p / self.timescale)
 
     def _basis(self, order, age):
@@ -152,7 +152,7 @@ class LagT(Measure):
 
 @dataclasses.dataclass(frozen=True)
 class LegT(Measure):
-    """Sliding window: μ^(t)(x) = 1/window on [t − window, t]. Beyond it nothing is remembered."""
+    """Sliding window: μ^(t)(x) = 1/window on [t − window, t]."""
 
     window: float = 1.0
 

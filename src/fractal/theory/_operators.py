@@ -1,4 +1,4 @@
-"""The operator of each measure: dx/ds = −A x + B u.
+"""Operators of the measures: dx/ds = −A x + B u.
 
 s is log t for the scale-invariant measures (Fractional, LegS) and t for LagT and LegT.
 """
@@ -17,7 +17,7 @@ from ._measures import Fractional, LagT, LegS, LegT, Measure, check_measure
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Operator:
-    """The pair (A, B) of dx/ds = −A x + B u, and the measure that it belongs to."""
+    """The pair (A, B) of dx/ds = −A x + B u, and its measure."""
 
     A: Float[np.ndarray, "order order"]
     B: Float[np.ndarray, " order"]
@@ -25,10 +25,11 @@ class Operator:
 
 
 def operator(measure: Measure, order: SupportsIndex) -> Operator:
-    """The operator whose state follows the projection onto `order` polynomials under `measure`.
+    """The operator whose state is the projection onto `order` polynomials under `measure`.
 
-    LegS and LagT are exact. LegT replaces the sample that leaves the window by its own memory of
-    it. Fractional is the closure of docs/theory.md §3: exact for polynomials of degree ≤ order.
+    LegS and LagT are exact. LegT approximates the sample that leaves the window by the value that
+    the projection reconstructs there. Fractional is the closure of docs/theory.md §3, exact for
+    polynomials of degree ≤ order.
     """
     A, B = _pair(check_measure(measure), check_order(order))
     return Operator(A, B, measure)
@@ -74,9 +75,9 @@ def published_pair(
 def fractional_pair(
     alpha: float | complex, order: int
 ) -> tuple[Inexact[np.ndarray, "order order"], Inexact[np.ndarray, " order"]]:
-    """The closure: A_frac = c B Bᵀ − (A − I)ᵀ and B_frac = c B with c = (1−α)/e_N².
+    """The closed fractional pair: A_frac = c B Bᵀ − (A − I)ᵀ and B_frac = c B with c = (1−α)/e_N².
 
-    α may be complex: the pair is analytic in α, which `modes` uses.
+    α may be complex; the pair is analytic in α (see `modes`).
     """
     A, B = published_pair(alpha, order)
     c = (1 - alpha) / endpoint_values(alpha, order + 1)[-1] ** 2

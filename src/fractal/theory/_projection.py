@@ -1,4 +1,4 @@
-"""The best projection of a piecewise-constant signal, and the value a projection recalls."""
+"""Orthogonal projection of a piecewise-constant signal, and reconstruction from it."""
 
 from typing import SupportsIndex
 
@@ -9,15 +9,20 @@ from numpy.typing import ArrayLike
 from .._checks import check_ages, check_order, check_real, check_samples
 from ._measures import Measure, check_measure
 
-_ROWS = 1 << 14  # points evaluated at once: bounds the memory of long signals
+_ROWS = 1 << 14  # points per evaluation: bounds the working memory
 
 
 def project(measure: Measure, samples: ArrayLike, order: SupportsIndex) -> Float[np.ndarray, "..."]:
-    """Coefficients ⟨u, p_n⟩_μ of the signal that holds each sample for an equal part of [0, 1].
+    """Coefficients ⟨u, p_n⟩_μ of a piecewise-constant signal on [0, 1].
 
-    Exact up to rounding: the basis is integrated in closed form over each sample. Samples (time,)
-    give (order,), samples (time, channels) give (channels, order). Where a measure reaches
-    further back than the signal (LagT, a long LegT), the signal is zero there.
+    Exact up to rounding: the basis is integrated in closed form over each sample. Before its start
+    the signal is zero (relevant for LagT, and for LegT with window > 1).
+
+    **Arguments:**
+
+    - `samples`: (time,) or (time, channels); all samples have the same duration.
+
+    **Returns:** coefficients of shape (order,) or (channels, order).
     """
     measure = check_measure(measure)
     u, order = check_samples(samples), check_order(order)
@@ -31,9 +36,13 @@ def project(measure: Measure, samples: ArrayLike, order: SupportsIndex) -> Float
 
 
 def recall(measure: Measure, x: ArrayLike, ages: ArrayLike) -> Float[np.ndarray, "..."]:
-    """The polynomial with coefficients `x` at relative ages in [0, 1], where 0 is now.
+    """Evaluate the polynomial with coefficients `x` at relative ages in [0, 1]; 0 is the present.
 
-    x (order,) gives (ages,), x (channels, order) gives (ages, channels).
+    **Arguments:**
+
+    - `x`: coefficients of shape (order,) or (channels, order).
+
+    **Returns:** values of shape (ages,) or (ages, channels).
     """
     measure = check_measure(measure)
     x, ages = check_real("x", x), check_ages(ages)

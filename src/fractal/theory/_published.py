@@ -1,4 +1,4 @@
-"""The paper's own pair A(α), B(α): closed form, its quadrature, its exact eigenvectors."""
+"""The published pair A(α), B(α): closed form, quadrature and exact eigenvectors."""
 
 from typing import SupportsIndex
 
@@ -20,15 +20,15 @@ def published_operator(
     points: SupportsIndex | None = None,
     regularization: float = 0.0,
 ) -> Operator:
-    """The operator as the paper prints it; docs/theory.md §2 shows that it is LegS for every α.
+    """The operator of the paper, which is similar to LegS for every α (docs/theory.md §2).
 
     **Arguments:**
 
-    - `method`: `"closed-form"`, accurate to a few ulp at any order, or `"quadrature"`, the paper's
-      way (Gauss-Jacobi).
-    - `points`: quadrature nodes; default 2N, and the paper's 4N for α > 0.8. With
-      `regularization`, nodes in each panel of a rule that is graded towards η = 1.
-    - `regularization`: δ of the paper's weight (1−η+δ)^(−α), for quadrature only.
+    - `method`: `"closed-form"`, accurate to a few ulp at any order, or `"quadrature"`,
+      Gauss-Jacobi as in the paper.
+    - `points`: number of quadrature nodes; default 2N, or 4N for α > 0.8 as in the paper. With
+      `regularization`, number of nodes per panel of a composite rule graded towards η = 1.
+    - `regularization`: δ of the paper's weight (1−η+δ)^(−α); for quadrature only.
     """
     alpha, order = check_alpha(alpha), check_order(order)
     if method == "closed-form":
@@ -50,7 +50,7 @@ def published_operator(
 def galerkin(
     alpha: float, order: int, points: int, delta: float
 ) -> Float[np.ndarray, "order order"]:
-    """A_nk = (γ_n/γ_k) ⟨P_n + (1+η)P_n', P_k⟩_w / ⟨P_k, P_k⟩_w, above the diagonal too."""
+    """A_nk = (γ_n/γ_k) ⟨P_n + (1+η)P_n', P_k⟩_w / ⟨P_k, P_k⟩_w, for all n and k."""
     eta, weight = _graded_rule(points, alpha, delta) if delta else gauss_jacobi(points, alpha)
     P = jacobi(order, -alpha, 0.0, eta)
     n = np.arange(order)[:, None]
@@ -64,7 +64,7 @@ def galerkin(
 def gauss_jacobi(
     points: int, alpha: float
 ) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
-    """Nodes and weights for (1−η)^(−α) on [−1, 1], from the recurrence matrix (Golub-Welsch)."""
+    """Nodes and weights for (1−η)^(−α) on [−1, 1], by the Golub-Welsch algorithm."""
     n = np.arange(1, points)
     diagonal = np.concatenate(
         [[alpha / (2 - alpha)], -(alpha**2) / ((2 * n - alpha) * (2 * n + 2 - alpha))]
@@ -75,9 +75,9 @@ def gauss_jacobi(
 
 
 def _graded_rule(points: int, alpha: float, delta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights for (1−η+δ)^(−α): Gauss-Legendre on panels that double from δ to 2.
+    """Nodes and weights for (1−η+δ)^(−α): Gauss-Legendre on dyadic panels from δ to 2.
 
-    A rule for the whole interval would need some 1/sqrt(δ) nodes to see the layer at η = 1.
+    A single rule would need about 1/sqrt(δ) nodes to resolve the boundary layer at η = 1.
     """
     edges = np.minimum(delta * 2.0 ** np.arange(max(0, np.ceil(np.log2(2 / delta))) + 1), 2.0)
     low, high = np.concatenate([[0.0], edges[:-1]]), edges
@@ -88,11 +88,11 @@ def _graded_rule(points: int, alpha: float, delta: float) -> tuple[np.ndarray, n
 
 
 def published_spectrum(alpha: float, order: SupportsIndex) -> Spectrum:
-    """The exact eigendecomposition A(α) = V diag(1 … N) V⁻¹, unit columns.
+    """The exact eigendecomposition A(α) = V diag(1 … N) V⁻¹ with unit columns of V.
 
-    V holds the monomial coefficients of the basis, p_n = Σ_m V_nm ξ^m, and V⁻¹ those of
-    ξ^m = Σ_n ⟨ξ^m, p_n⟩ p_n. Both are products, so every entry is accurate to a few ulp although
-    the condition number (Frobenius) is astronomic; and V⁻¹B, before scaling, is ξ^m at 1: all ones.
+    V contains the monomial coefficients of the basis, p_n = Σ_m V_nm ξ^m, and V⁻¹ those of
+    ξ^m = Σ_n ⟨ξ^m, p_n⟩ p_n. The entries are products, accurate to a few ulp at any condition
+    number (Frobenius norm). Before the columns are scaled, V⁻¹B is ξ^m at ξ = 1: a vector of ones.
     """
     alpha, order = check_alpha(alpha), check_order(order)
     g, n = norms(alpha, order), np.arange(order, dtype=float)
@@ -100,7 +100,7 @@ def published_spectrum(alpha: float, order: SupportsIndex) -> Spectrum:
     V[:, 0] = g * (-1) ** n
     inverse = np.zeros((order, order))
     inverse[:, 0] = np.concatenate([[1.0], np.cumprod(n[1:] / (n[1:] + 1 - alpha))])
-    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
         for m in range(order - 1):
             V[:, m + 1] = -V[:, m] * (n - m) * (n + 1 - alpha + m) / (m + 1) ** 2
             inverse[:, m + 1] = (

@@ -1,4 +1,4 @@
-"""Diagonalization that says how far it can be trusted."""
+"""Eigendecomposition of operators, with a bound on the condition number."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from jaxtyping import Inexact
 
 from ._operators import Operator
 
-LARGEST_CONDITION = 1e8  # leaves half of float64's digits
+LARGEST_CONDITION = 1e8  # half of the digits of float64 remain
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -21,13 +21,13 @@ class Spectrum:
 
 
 class IllConditioned(ValueError):
-    """The eigenvectors are too nearly parallel for float64."""
+    """Raised if the eigenvectors are too ill-conditioned for float64."""
 
 
 def diagonalize(op: Operator) -> Spectrum:
-    """Eigenvalues and eigenvectors of `op.A`, sorted by real then imaginary part.
+    """Eigendecomposition of `op.A`, sorted by real, then by imaginary part.
 
-    **Raises:** `IllConditioned` when κ(V) exceeds 1e8, instead of returning garbage.
+    **Raises:** `IllConditioned` if κ(V) exceeds 1e8.
     """
     if not isinstance(op, Operator):
         raise ValueError(f"op must be an Operator, got {type(op).__name__}")
@@ -40,6 +40,6 @@ def diagonalize(op: Operator) -> Spectrum:
             f"the eigenvectors of this {len(op.B)} × {len(op.B)} operator have κ(V) of at least "
             f"{condition:.0e}, above {LARGEST_CONDITION:.0e}: in float64 V⁻¹ would be rounding "
             "noise. Use operator(Fractional(alpha), order) with alpha ≥ 0.01, which is well "
-            "conditioned, or modes(alpha, order), which serves every alpha, LegS included"
+            "conditioned, or modes(alpha, order), which supports every alpha, LegS included"
         )
     return Spectrum(eigenvalues, V, np.linalg.inv(V), condition)
