@@ -107,7 +107,7 @@ def names() -> dict[str, Any]:
     import numpy as np
 
     import fractal
-    from fractal import baselines, nn, tasks, theory, train
+    from fractal import nn, tasks
 
     key = jax.random.key(0)
     ssm = nn.FractalSSM(3, order=4, alphas=(0.0, 0.9), key=key)
