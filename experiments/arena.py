@@ -33,7 +33,7 @@ PUBLISHED: dict[str, list[tuple[str, tuple[float | None, ...]]]] = {
     "fractal": [(_PAPER, PRINTED_LRA["FRACTAL"])],
     "s5": [
         ("its authors", S5_OWN),
-        ("FRACTAL paper, own run", PRINTED_LRA["S5"]),
+        ("re-run by the FRACTAL authors", PRINTED_LRA["S5"]),
     ],
     "s4": [("its authors, S4-LegS", PRINTED_LRA["S4"])],
     "s4d": [("its authors, S4D-LegS", PRINTED_LRA["S4D"])],
@@ -93,7 +93,7 @@ def _by_steps(lines: Sequence[Line]) -> list[tuple[tuple, list[Line]]]:
 
 
 def scale(lines: Sequence[Line] | None) -> Table:
-    """The scale of the published recipe and of the runs made here."""
+    """The scale of the published settings and of the runs made here."""
     runs: dict[str, list[Line]] = {}
     for (_, task, steps), seeds in _by_steps(lines or []):
         kept = [line for line in runs.get(task, []) if line["steps"] == steps]
@@ -114,7 +114,7 @@ def scale(lines: Sequence[Line] | None) -> Table:
         batches = paper.steps * paper.data.batch
         rows.append((name, published, paper.steps, batches, mini, *measured))
     return Table(
-        "Scale: S5's published recipe, and the runs made here",
+        "Scale: S5's published settings, and the runs made here",
         (
             "task", "published: length", "steps", "examples seen", "here: length", "steps here",
             "examples seen here", "parameters here", "seconds per run, one core", "seeds",

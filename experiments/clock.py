@@ -3,9 +3,9 @@
 `python -m experiments.clock`, about an hour and a half of CPU time
 
 The scale-invariant clock keeps its accuracy at higher rates without rescaling Δ, on every task;
-without rescaling the other models fall to chance level on MNIST. At the trained rate it is far
-ahead on permuted MNIST, equal to the uniform clock on ListOps and sequential MNIST, and slightly
-behind on images.
+without rescaling the other models fall to chance level on MNIST. At the training sampling rate it
+is far ahead on permuted MNIST, equal to the uniform clock on ListOps and sequential MNIST, and
+slightly behind on images.
 
 Every model is trained at one rate and evaluated on the test set at others: upsampled by repeating
 each sample or by interpolation, downsampled by taking every second sample or means of two, and
@@ -50,7 +50,7 @@ class View(NamedTuple):
 
 
 def measure(task: str, model: str, direction: str, pooling: str, seed: int, larger: bool) -> dict:
-    """Test accuracy at the trained rate and at all others."""
+    """Test accuracy at the training sampling rate and at all others."""
     ways = {"bidirectional": direction == "bidirectional", "pooling": pooling}
     ways |= LARGER if larger else {}
     first = runs.settings(task, "fractal", seed, **ways)
@@ -93,7 +93,7 @@ def views(batch: Batch, tokens: bool, rng: np.random.Generator) -> dict[str, Vie
     """The batch at all rates. Tokens are not interpolated or averaged."""
     time = batch.inputs.shape[-1 if tokens else -2]
     picked = {
-        "as trained": (np.arange(time), 1.0),
+        "training rate": (np.arange(time), 1.0),
         "2× upsampled": (np.repeat(np.arange(time), 2), 1 / 2),
         "4× upsampled": (np.repeat(np.arange(time), 4), 1 / 4),
         "2× downsampled": (np.arange(0, time, 2), 2.0),
@@ -142,7 +142,6 @@ def warp(time: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def main() -> None:
-    """Measure all cases."""
     ways = [("bidirectional", "mean"), ("causal", "last"), ("causal", "mean")]
     tasks = ("smnist", "listops", "image", "text", "psmnist", "retrieval")
     causal = {"task": "smnist", "direction": "causal", "pooling": "last", "larger": True}

@@ -1,4 +1,4 @@
-"""A hash of the code that decides a result, so that results of earlier code are known as stale.
+"""A hash of the code that produces a result, so that results of earlier code are known as stale.
 
 The hash is over the syntax trees of the files, without comments, docstrings and error messages:
 rewording does not change it, a changed default does. It is the same on all Python versions.
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 _PACKAGE = "src/fractal"
 _MODELS = ("theory", "_engine", "nn", "baselines")
 _TRAINING = (*_MODELS, "tasks", "train")
-# What decides the lines of each experiment: parts of the package, and its own files.
+# What determines the lines of each experiment: parts of the package, and its own files.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recall": (("theory", "_memory.py", "_power_sums.py", "report/recall.py"), ("signals",)),
     "initialization": (_TRAINING, ("runs",)),
@@ -27,7 +27,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def code_hash(name: str, root: pathlib.Path = ROOT) -> str:
-    """The hash of all code that decides the lines of results/NAME.jsonl."""
+    """The hash of all code that produces the lines of results/NAME.jsonl."""
     parts, own = PARTS[name]
     files = [file for part in parts for file in _files(root / _PACKAGE / part)]
     files += [root / "experiments" / f"{one}.py" for one in (name, *own)]
@@ -36,13 +36,12 @@ def code_hash(name: str, root: pathlib.Path = ROOT) -> str:
 
 @functools.cache
 def current(name: str) -> str:
-    """The hash of the present code."""
     return code_hash(name)
 
 
 @functools.cache
 def training() -> str:
-    """The hash of the present code that decides a trained model, besides its settings."""
+    """The hash of the present code that produces a trained model, besides its settings."""
     return hash_of((f for part in _TRAINING for f in _files(ROOT / _PACKAGE / part)), ROOT)
 
 
@@ -60,7 +59,7 @@ def _files(part: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def _canonical(node: Any) -> str:
-    """A syntax tree as text, without what does not decide a number."""
+    """A syntax tree as text, without what does not determine a number."""
     if isinstance(node, list):
         return f"[{','.join(map(_canonical, node))}]"
     if not isinstance(node, ast.AST):

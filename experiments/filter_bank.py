@@ -36,7 +36,6 @@ def measure(task: str, bank: str, clock: str, seed: int) -> dict:
 
 
 def main() -> None:
-    """Measure all cases."""
     cases = [
         {"task": task, "bank": bank, "clock": clock, "seed": seed}
         for task, clock in (

@@ -6,8 +6,8 @@ All state-space models come near the best linear prediction, none ahead of the o
 not follow the exponent: a single α per layer converges to where its gains are smallest.
 
 Every model reads 256 values and predicts, at each step, the next one and the 24th. All have about
-13,000 parameters and 300 steps of Adam at the same learning rate, α at a higher one. Noises are
-drawn anew for each training step, and their best possible error is known. Household power is
+13,000 parameters and 300 steps of Adam at the same learning rate, α at a higher one. Noise series
+are resampled in each train step, and their best possible error is known. Household power is
 standardized; its last fifth is the test set.
 """
 
@@ -169,7 +169,6 @@ def _lagged(batch: np.ndarray, ahead: int, every: int) -> tuple[np.ndarray, np.n
 
 
 def main() -> None:
-    """Measure all cases."""
     cases = [
         {"series": name, "model": model, "seed": seed}
         for seed in runs.SEEDS

@@ -35,7 +35,6 @@ def trivial_baselines(task: str) -> dict:
 
 
 def main() -> None:
-    """Measure all cases."""
     cases = [
         {"task": task, "model": model, "seed": seed}
         for task in TASKS

@@ -33,8 +33,8 @@ def _recall(lines: Sequence[Line]) -> list[PageBlock]:
     return [
         Text(
             "Recall error by relative age from the same number of coefficients; 1 is the error of "
-            "the mean of the signal. The published pair is read as LegS, to which a change of "
-            "basis leads, and as printed, under the power-law measure."
+            "the mean of the signal. The state of the published operator is interpreted as that of "
+            "LegS, after a change of basis, and as printed, under the power-law measure."
         ),
         Charts(page_charts.recalls(lines)),
         Text("Bars: one sample standard deviation over the seeds.", "note"),
@@ -64,7 +64,9 @@ def _initialization(lines: Sequence[Line]) -> list[PageBlock]:
 def _filter_bank(lines: Sequence[Line]) -> list[PageBlock]:
     table = summaries.filter_bank(lines)
     return [
-        Text("A single α for all blocks, a bank of several, learned α, or a single large block."),
+        Text(
+            "A single α for all bank blocks, a bank of several, learned α, or a single bank block."
+        ),
         Charts(page_charts.accuracies(table, "α", "clock")),
         Text(_BARS, "note"),
         table,
@@ -126,7 +128,6 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
 
 
 def main() -> None:
-    """Write the page and print its path."""
     html = evidence_page(code.ROOT / "benchmarks", sections(code.ROOT / "results"))
     path = code.ROOT / "report" / "index.html"
     try:

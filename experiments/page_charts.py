@@ -18,14 +18,14 @@ from .summaries import grouped
 # The same name has the same color in all charts.
 _COLORS = {
     "fractal": figures.VERMILION, "s5": figures.BLUE, "s4d": figures.GREEN, "dss": figures.PURPLE,
-    "lmu": figures.ORANGE, "s4": figures.SKY, "performer": figures.GREY,
+    "lmu": figures.ORANGE, "s4": figures.SKY, "performer": figures.GRAY,
     "transformer": figures.BLACK, "fractal, scale-invariant": figures.VERMILION,
     "fractal, uniform": figures.ORANGE, "fractal, learned α": figures.ORANGE,
-    "fractal, single learned α": figures.PURPLE, "ar": figures.GREY,
+    "fractal, single learned α": figures.PURPLE, "ar": figures.GRAY,
     "fractional 0.5": figures.VERMILION, "fractional 0.9": figures.PURPLE, "legs": figures.BLUE,
     "legt": figures.GREEN, "lagt": figures.ORANGE, "published 0.9 as LegS": figures.BLACK,
-    "published 0.9 as printed": figures.GREY, "normal": figures.VERMILION,
-    "fractional": figures.ORANGE, "published": figures.GREY, "published spectrum": figures.PURPLE,
+    "published 0.9 as printed": figures.GRAY, "normal": figures.VERMILION,
+    "fractional": figures.ORANGE, "published": figures.GRAY, "published spectrum": figures.PURPLE,
     "random B": figures.GREEN, "uniform": figures.BLUE, "scale-invariant": figures.VERMILION,
 }  # fmt: skip
 _MOST_LINES = 8  # of a chart on recall; of more, those with a color of their own are shown

@@ -3,12 +3,12 @@
 `python -m experiments.recall`, about a minute of CPU time
 
 At the smallest ages the error of the fractional memory is up to ten times smaller than that of
-LegS, at other ages it is the same. No memory retains noise. The published pair is LegS in another
-basis; read as printed it does not recall the signal.
+LegS, at other ages it is the same. No memory retains noise. The published operator (A, B) is
+LegS in another basis; interpreted as printed it does not reconstruct the signal.
 
 LegT and LagT are exact projections with a window and a timescale of a tenth of the history. The
-published pair, α = 0.9, is read as LegS through the change of basis M, and as the paper reads it,
-under the power-law measure.
+state of the published operator, α = 0.9, is interpreted as that of LegS, through the change of
+basis M, and as the paper interprets it, under the power-law measure.
 """
 
 import itertools
@@ -75,7 +75,6 @@ def measure(signal: str, memory: str, seed: int) -> dict:
 
 
 def main() -> None:
-    """Measure all cases."""
     cases = [
         {"signal": signal, "memory": memory, "seed": seed}
         for signal in SIGNALS

@@ -1,7 +1,7 @@
 """The results of the experiments: results/NAME.jsonl, one measured case per line.
 
 Each line has the fields of its experiment, `provenance` (commit, date, versions, machine, command)
-and `code`, the hash of the code that decided it. A line with another hash than the present code is
+and `code`, the hash of the code that produced it. A line with another hash than the present code is
 stale: it is shown with a note, and `python -m experiments.NAME` measures it again. Every field that
 is used is checked; other fields are left out.
 """
@@ -22,7 +22,6 @@ Check = Callable[[Any], Any]
 
 
 def text(value: Any) -> str:
-    """Check for a string."""
     if not isinstance(value, str):
         raise ValueError("must be a text")
     return value
@@ -40,14 +39,12 @@ def number(value: Any) -> int | float:
 
 
 def numbers(value: Any) -> list[int | float]:
-    """Check for a list of numbers."""
     if not isinstance(value, list):
         raise ValueError("must be a list of numbers")
     return [number(one) for one in value]
 
 
 def perhaps_numbers(value: Any) -> list[int | float] | None:
-    """Check for a list of numbers or null."""
     return None if value is None else numbers(value)
 
 
@@ -59,14 +56,12 @@ def points(value: Any) -> list[list[int | float]]:
 
 
 def scores(value: Any) -> dict[str, int | float]:
-    """Check for numbers by name."""
     if not isinstance(value, dict):
         raise ValueError("must be an object of numbers")
     return {text(name): number(one) for name, one in value.items()}
 
 
 def perhaps_text(value: Any) -> str | None:
-    """Check for a string or null."""
     return None if value is None else text(value)
 
 
@@ -154,7 +149,7 @@ def is_stale(name: str, line: Mapping[str, Any]) -> bool:
 
 
 def stale_note(name: str, lines: Sequence[Line]) -> str:
-    """A footnote on how many lines are stale, and of which commits and dates; empty if none."""
+    """A footnote on how many measurements are stale, with commits and dates; empty if none."""
     stale = [line for line in lines if is_stale(name, line)]
     if not stale:
         return ""
@@ -164,9 +159,10 @@ def stale_note(name: str, lines: Sequence[Line]) -> str:
     days = sorted({str(one["date"])[:10] for one in made if one.get("date")})
     when = f", {days[0]}" if len(days) == 1 else f", {days[0]} to {days[-1]}" if days else ""
     last = str(commits[-1])
-    last = last if last.startswith("unknown") else last[:8]
-    named = last if len(commits) == 1 else f"{len(commits)} commits up to {last}"
-    return f"{len(stale)} of {len(lines)} lines were measured with earlier code ({named}{when})."
+    named = last if last.startswith("unknown") else f"commit {last[:8]}"
+    named = named if len(commits) == 1 else f"commits up to {last[:8]}"
+    count = f"All {len(lines)}" if len(stale) == len(lines) else f"{len(stale)} of {len(lines)}"
+    return f"{count} measurements predate the current code ({named}{when})."
 
 
 def read_experiment(folder: pathlib.Path, name: str) -> list[Line] | None:

@@ -162,7 +162,7 @@ def settings(
 ) -> Config:
     """A short run of a narrower mini preset; `changes` are of its model, or options of its mixer.
 
-    Every model has time steps Δ in [2/length, 1/2] and about as many parameters as `like`, and is
+    Every model has step sizes Δ in [2/length, 1/2] and about as many parameters as `like`, and is
     evaluated after its last step.
     """
     config = with_steps(preset(task, "mini", model), steps or STEPS[task])
@@ -183,7 +183,7 @@ def settings(
 
 
 def learned_alphas(model: fractal.nn.SequenceModel) -> list[float]:
-    """α of all blocks of all layers."""
+    """α of all bank blocks of all layers."""
     found = [block.mixer.bank.alphas for block in model.blocks]
     return [round(float(alpha), 4) for alphas in found for alpha in alphas]
 

@@ -1,4 +1,4 @@
-"""Signals with long memory: noises of known exponent, and the power consumption of a household."""
+"""Signals with long memory: noise series of known exponent, and household power consumption."""
 
 import hashlib
 import lzma

@@ -1,7 +1,8 @@
 """The experiments as tables: mean and sample standard deviation over the seeds.
 
 Cells at chance level are never marked as the best: an accuracy not above that of the most frequent
-class by two standard errors of 1,000 examples, and an error not 3 % below that of the mean.
+class by two standard errors of 1,000 examples, an error not 3 % below that of the mean, and a loss
+not below that of equal probabilities, the logarithm of the number of classes.
 """
 
 import itertools
@@ -34,6 +35,10 @@ _RESCALED = ", rescaled Δ"
 CHANCE = {
     "listops": 0.132, "text": 0.5, "retrieval": 0.5, "image": 0.1, "pathfinder": 0.497,
     "smnist": 0.1135, "psmnist": 0.1135,
+}  # fmt: skip
+_CLASSES = {
+    "listops": 10, "text": 2, "retrieval": 2, "image": 10, "pathfinder": 2, "pathx": 2,
+    "smnist": 10, "psmnist": 10,
 }  # fmt: skip
 _TESTED = 1000  # examples of the smallest test set
 _TENTHS = "Early and late loss: training loss over the first and the last tenth of the steps."
@@ -81,7 +86,7 @@ def accuracy_at_chance(cell: Cell, task: str) -> bool:
 def at_chance(
     header: Sequence[str], rows: Sequence[tuple], columns: Iterable[str], task: str | None = None
 ) -> frozenset[tuple[int, int]]:
-    """The cells of these columns that hold accuracies at chance level.
+    """The cells of these columns with accuracies at chance level.
 
     The task is given, or stands in a column of the table.
     """
@@ -93,6 +98,24 @@ def at_chance(
         for column in places
         if accuracy_at_chance(row[column], str(row[where]) if where is not None else task or "")
     )
+
+
+def trained_at_chance(header: Sequence[str], rows: Sequence[tuple]) -> frozenset[tuple[int, int]]:
+    """The cells of `_TRAINED` at chance level, in a table with a column for the task."""
+    where = list(header).index("task")
+    losses = [list(header).index(name) for name in ("early loss", "late loss")]
+    return at_chance(header, rows, ("test accuracy",)) | frozenset(
+        (line, column)
+        for line, row in enumerate(rows)
+        for column in losses
+        if loss_at_chance(row[column], str(row[where]))
+    )
+
+
+def loss_at_chance(cell: Cell, task: str) -> bool:
+    """Whether a loss is not below that of equal probabilities by its standard deviation."""
+    deviation = cell.deviation if isinstance(cell, Spread) else None
+    return value(cell) + (deviation or 0.0) >= math.log(_CLASSES.get(task, math.inf))
 
 
 def errors_at_chance(
@@ -199,7 +222,7 @@ def initialization(lines: Sequence[Line]) -> Table:
         f"{_TENTHS} {stale_note('initialization', lines)}",
         _TRAINED,
         ("task", "steps"),
-        chance=at_chance(header, rows, ("test accuracy",)),
+        chance=trained_at_chance(header, rows),
     )
 
 
@@ -221,7 +244,7 @@ def filter_bank(lines: Sequence[Line]) -> Table:
         f"{stale_note('filter_bank', lines)}",
         _TRAINED,
         ("task", "clock", "steps"),
-        chance=at_chance(header, rows, ("test accuracy",)),
+        chance=trained_at_chance(header, rows),
     )
 
 
@@ -232,7 +255,7 @@ def learned(lines: Sequence[Line]) -> str | None:
 
 
 def clock(lines: Sequence[Line]) -> dict[str, Table]:
-    """Accuracy at other sampling rates than the trained one, one table per task."""
+    """Accuracy at other sampling rates than in training, one table per task."""
     tables = {}
     keys = ("task", "direction", "pooling", "model", "steps")
     for task, groups in itertools.groupby(grouped(lines, *keys).items(), lambda item: item[0][0]):
@@ -295,7 +318,7 @@ def models(lines: Sequence[Line]) -> Table:
         f"{_TENTHS} {stale_note('models', lines)}",
         _TRAINED,
         ("task", "steps"),
-        chance=at_chance(header, rows, ("test accuracy",)),
+        chance=trained_at_chance(header, rows),
     )
 
 

@@ -28,7 +28,7 @@ def trained(seed: int, accuracy: float, **named) -> dict:
 
 def all_lines() -> dict[str, list[dict]]:
     """A few of each experiment."""
-    rates = {"as trained": 0.9, "2× upsampled": 0.8}
+    rates = {"training rate": 0.9, "2× upsampled": 0.8}
     return {
         "recall": [
             recall("brownian", memory, seed, [level, 2 * level, level + seed])

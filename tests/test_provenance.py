@@ -13,7 +13,7 @@ from fractal import _provenance
 from fractal._provenance import commit, provenance
 
 
-def test_it_holds_code_date_versions_machine_and_command():
+def test_it_contains_code_date_versions_machine_and_command():
     found = provenance()
     assert json.loads(json.dumps(found)) == found
     assert set(found) == {"commit", "date", "versions", "machine", "command"}

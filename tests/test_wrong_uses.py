@@ -24,7 +24,7 @@ def produced():
     return json.loads(done.stdout)
 
 
-def test_the_tables_hold_at_least_300_wrong_uses():
+def test_the_tables_contain_at_least_300_wrong_uses():
     assert len(CASES) >= 300
     faults = [use for _, use, line in CASES if not line or line.startswith(_FAULTS)]
     assert not faults

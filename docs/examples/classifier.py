@@ -60,8 +60,8 @@ def train(values, labels, clock):
     optimizer = optax.adam(optax.cosine_decay_schedule(1e-2, STEPS))
 
     def loss(model, values, labels):
-        answers = jax.vmap(model)(values)
-        return optax.softmax_cross_entropy_with_integer_labels(answers, labels).mean()
+        logits = jax.vmap(model)(values)
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
     @jax.jit
     def train_step(model, opt_state, values, labels):
@@ -88,7 +88,7 @@ def main(clock="scale-invariant"):
     slow = values[:, 1::2]  # every second sample of the same recordings
     model = train(slow[:2000], labels[:2000], clock)
     scores = {
-        "as trained": float(accuracy(model, slow[2000:], labels[2000:])),
+        "training rate": float(accuracy(model, slow[2000:], labels[2000:])),
         "twice the rate": float(accuracy(model, values[2000:], labels[2000:])),
     }
     print(f"{clock} clock, accuracy on 500 held-out recordings:")

@@ -18,7 +18,7 @@ _OUTPUTS = ("results", "benchmarks")
 
 
 def provenance() -> dict[str, Any]:
-    """Everything needed to find out how a number was measured, as JSON can hold it.
+    """Everything needed to find out how a number was measured, as JSON-serializable values.
 
     **Returns:** `commit` (None outside a checkout of this library; it ends in `-dirty` where
     tracked files have uncommitted changes), `date` (UTC, ISO 8601), `versions`, `machine`
@@ -34,7 +34,7 @@ def provenance() -> dict[str, Any]:
 
 
 def commit(package: pathlib.Path | None = None) -> str | None:
-    """The commit of the checkout that holds `package`, by default this one."""
+    """The commit of the checkout that contains `package`, by default this one."""
     folder = package or pathlib.Path(__file__).parent
     # A package installed below some other repository is not part of that repository.
     if not _git(folder, "ls-files", "--", "__init__.py"):

@@ -152,7 +152,7 @@ def test_memory_reads_what_programs_write(capsys, tmp_path, content, columns):
         (b'a\n"1\n2\n' + b"x" * 200_000, "is not a CSV file"),
     ],
 )
-def test_memory_refuses_a_bad_file_in_one_line(capsys, tmp_path, content, complaint):
+def test_memory_rejects_a_bad_file_in_one_line(capsys, tmp_path, content, complaint):
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
     code, out, err = run(capsys, "memory", path)
@@ -239,7 +239,7 @@ def test_bench_scan_times_every_method(capsys, monkeypatch):
     code, out, _ = run(capsys, "bench", "scan", "--json")
     found = json.loads(out)
     assert code == 0
-    assert found["machine"]["backend"] == "cpu"
+    assert found["setting"]["backend"] == "cpu"
     for row in found["milliseconds"].values():
         assert set(row) == {"sequential", "associative", "chunked"}
     assert set(found["fastest"]) == set(found["milliseconds"])
@@ -248,7 +248,7 @@ def test_bench_scan_times_every_method(capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_bench_layer_compares_with_the_limit_and_s5(capsys, monkeypatch):
+def test_bench_layer_compares_with_the_lower_bound_and_s5(capsys, monkeypatch):
     from fractal.bench import layer
 
     for name, value in (
@@ -260,26 +260,25 @@ def test_bench_layer_compares_with_the_limit_and_s5(capsys, monkeypatch):
     code, out, _ = run(capsys, "bench", "layer", "--json")
     assert code == 0
     result = json.loads(out)
-    assert result["command"] == "fractal bench layer --json"
-    assert result["machine"]["cores"] >= 1
+    assert result["provenance"]["machine"]["cores"] >= 1
     for kind in ("forward", "forward + backward"):
         row = result["milliseconds"][kind]
         assert row["ours"]["low"] <= row["ours"]["median"] <= row["ours"]["high"]
-        ratio = row["ours"]["median"] / row["limit"]["median"]
-        assert result["times_the_limit"][kind] == pytest.approx(ratio)
-        ratio = row["S5's way"]["median"] / row["ours"]["median"]
-        assert result["times_faster_than_s5s_way"][kind] == pytest.approx(ratio)
+        ratio = row["ours"]["median"] / row["lower bound"]["median"]
+        assert result["times_the_lower_bound"][kind] == pytest.approx(ratio)
+        ratio = row["S5 scan"]["median"] / row["ours"]["median"]
+        assert result["times_faster_than_s5_scan"][kind] == pytest.approx(ratio)
 
 
 @pytest.mark.slow
-def test_s5s_way_in_the_benchmark_is_a_plain_recurrence():
+def test_the_s5_scan_of_the_benchmark_is_a_plain_recurrence():
     """The peer must compute the layer that it stands for."""
     import jax
     import numpy as np
 
     from fractal.bench import layer
 
-    parameters, _ = layer._contestants(8)["S5's way"]
+    parameters, _ = layer._candidates(8)["S5 scan"]
     p = {name: np.asarray(value, float) for name, value in parameters.items()}
     u = np.asarray(jax.random.normal(jax.random.key(3), (8, layer.WIDTH)), float)
     rates = p["rate"] + 1j * p["frequency"]

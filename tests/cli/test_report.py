@@ -89,13 +89,13 @@ def test_a_task_of_the_user_is_loaded_through_a_plugin(capsys, tmp_path):
         (["foreign"], "foreign/config.json: is not the configuration of a run (no text data.task)"),
         (["broken"], "broken/config.json: is not JSON"),
         (["good", "broken"], "broken/config.json: is not JSON"),
-        (["good", "--benchmarks", "empty"], "--benchmarks: is for the page without runs"),
+        (["good", "--benchmarks", "empty"], "--benchmarks: cannot be combined with runs"),
         (["good", "--plugin", "no.py"], "--plugin: there is no file no.py"),
-        (["--plugin", "file.py"], "--plugin: is for a report of runs"),
+        (["--plugin", "file.py"], "--plugin: requires at least one run"),
         (["--benchmarks", "nowhere"], "--benchmarks: nowhere: no such folder"),
         (["--benchmarks", ""], "--benchmarks: must not be empty"),
         (["--out", ""], "--out: must not be empty"),
-        ([""], "an argument: must not be empty"),
+        ([""], "an argument must not be empty"),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(capsys, tmp_path, arguments, message):
@@ -121,7 +121,7 @@ def test_an_unusable_file_leaves_the_old_page(capsys, tmp_path):
     assert pathlib.Path("report/index.html").read_bytes() == before
 
 
-def test_a_damaged_benchmark_is_one_line_and_exit_code_2(capsys):
+def test_a_corrupted_benchmark_is_one_line_and_exit_code_2(capsys):
     pathlib.Path("benchmarks").mkdir()
     pathlib.Path("benchmarks/scan.json").write_text('{"milliseconds": {"x": 1}}')
     code, _, err = run(capsys)

@@ -43,7 +43,7 @@ def test_train_resume_and_eval_agree_on_the_score(capfd, tmp_path, folder):
     assert json.loads(printed)["test_accuracy"] == result["test_accuracy"]
     code, _, err = run(capfd, *command)
     assert code == 2
-    assert "holds a run" in err
+    assert "already contains a run" in err
 
 
 @pytest.mark.slow
@@ -85,15 +85,15 @@ def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("train",), "name a task"),
+        (("train",), "missing TASK: choose one of listops"),
         (("train", "listpos"), "did you mean listops?"),
         (("train", "listops", "--model", "s44"), "did you mean s4"),
         (("train", "listops", "--model.widht", "3"), "--model.width"),
         (("train", "listops", "--optimizer.lr", "fast"), "--optimizer.lr"),
-        (("train", "listops", "--optimizer.lr", "-1"), "--optimizer.lr: should be greater than 0"),
+        (("train", "listops", "--optimizer.lr", "-1"), "--optimizer.lr: must be greater than 0"),
         (("train", "listops", "--model.options.ordr", "3"), "did you mean order?"),
         (("train", "listops", "--model.options.order"), "needs a value"),
-        (("train", "listops", "--steps", "0"), "--steps: should be greater"),
+        (("train", "listops", "--steps", "0"), "--steps: must be greater"),
         (("train", "listops", "--model", ""), "--model: must not be empty"),
         (("train", "listops", "--out="), "--out: must not be empty"),
         (("train", "listops", "--mode", "s5"), "no option --mode: did you mean --model?"),
@@ -109,11 +109,11 @@ def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
         (("train", "listops", "--preset", "paper"), "fractal data listops --out DIR"),
         (("train", "image"), "fractal data image"),
         (("train", "text", "--data", "nowhere"), "is not a folder"),
-        (("train", "--resume", "nowhere"), "holds no run"),
-        (("train", "--resume", "nowhere", "--steps", "3"), "give no others"),
-        (("train", "listops", "--config", "x.json"), "give no others"),
+        (("train", "--resume", "nowhere"), "contains no run"),
+        (("train", "--resume", "nowhere", "--steps", "3"), "--resume: cannot be combined"),
+        (("train", "listops", "--config", "x.json"), "cannot be combined with TASK"),
         (("train", "--config", "x.json"), "cannot read x.json"),
-        (("train", "listops", "--processes", "2"), "--coordinator: is needed"),
+        (("train", "listops", "--processes", "2"), "--coordinator: is required"),
         (("train", "listops", "--log", "excel"), "excel"),
         (("train", "listops", "--log"), "--log: needs a value"),
         (("compare", "listops", "--models", "fractal,"), "--models: a name is empty"),

@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_a_mixer_of_ones_own_trains_on_a_task_of_ones_own(folder):
+def test_a_custom_mixer_trains_on_a_custom_task(folder):
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert 0 <= result["test_accuracy"] <= 1
     assert (folder / "model.safetensors").exists()
@@ -76,7 +76,7 @@ assert isinstance(fractal.load(other + "/model.safetensors"), sys.modules["model
     run("-c", code)
 
 
-def test_compare_matches_a_block_of_ones_own_with_a_mixer_of_ones_own(tmp_path):
+def test_compare_matches_a_custom_block_with_a_custom_mixer(tmp_path):
     command = ("-m", "fractal.cli", "compare", "sweeps", "--models", "feed_forward,averages")
     given = plugins("task", "mixer", "block")
     run(*command, "--seeds", "1", "--out", tmp_path / "compare", *given, *SMALL)

@@ -13,7 +13,7 @@ def batch(tokens):
     return Batch(inputs, np.array([9]), np.array([0]), np.array([True]))
 
 
-def test_a_repeated_signal_holds_every_sample_as_often_and_lasts_as_long(rng):
+def test_a_repeated_signal_contains_every_sample_as_often_and_lasts_as_long(rng):
     view = clock.views(batch(tokens=True), True, rng)["2× upsampled"]
     assert view.inputs[0].tolist() == [x for x in range(1, 13) for _ in range(2)]
     assert (view.lengths.tolist(), view.dt) == ([18], 0.5)
@@ -67,7 +67,7 @@ def test_a_model_is_evaluated_at_every_rate_with_rescaling_only_where_asked(monk
     monkeypatch.setattr(clock, "_logits", logits)
     found = clock.accuracies(None, task, rescale, seed=0)
     rates = {"2× upsampled", "4× upsampled", "2× downsampled"}
-    names = {"as trained", "warped"} | rates
+    names = {"training rate", "warped"} | rates
     assert set(found) == (names | {f"{name}, rescaled Δ" for name in rates} if rescale else names)
     assert set(found.values()) == {0.75}
     plain = {(12, (8,) * 4, 1.0), (24, (16,) * 4, 1.0), (48, (32,) * 4, 1.0), (6, (4,) * 4, 1.0)}

@@ -85,8 +85,10 @@ def test_stale_lines_are_counted_with_their_commit_and_date(monkeypatch):
     fresh, stale = {"code": "now"}, {"code": "then", "provenance": made}
     assert results.stale_note("recall", [fresh, fresh]) == ""
     assert results.stale_note("recall", [fresh, stale, stale]) == (
-        "2 of 3 lines were measured with earlier code (01234567, 2026-01-02)."
+        "2 of 3 measurements predate the current code (commit 01234567, 2026-01-02)."
     )
     other = {"code": None, "provenance": made | {"commit": "fedcba9876543210"}}
-    assert "2 commits up to fedcba98" in results.stale_note("recall", [stale, other])
+    assert results.stale_note("recall", [stale, other]) == (
+        "All 2 measurements predate the current code (commits up to fedcba98, 2026-01-02)."
+    )
     assert "unknown commit" in results.stale_note("recall", [{"code": None}])

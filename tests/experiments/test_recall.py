@@ -21,6 +21,6 @@ def test_the_published_pair_read_as_legs_is_legs():
 
 
 @pytest.mark.parametrize("name", ["brownian", "fgn 0.2"])
-def test_signals_are_drawn_anew_by_the_seed(name):
+def test_each_seed_resamples_the_signal(name):
     assert not np.array_equal(recall.drawn(name, 0), recall.drawn(name, 1))
     assert np.array_equal(recall.drawn(name, 0), recall.drawn(name, 0))

@@ -53,7 +53,7 @@ def test_an_error_of_the_user_is_one_line_and_keeps_the_results(some, monkeypatc
     assert some.read_text() == '{"number": 0}\n'
 
 
-def test_an_argument_is_refused(monkeypatch, capsys):
+def test_an_argument_is_rejected(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["experiments", "--seeds", "1"])
     with pytest.raises(SystemExit):
         runs.main(lambda: None)

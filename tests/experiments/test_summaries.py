@@ -86,14 +86,14 @@ def test_learned_alphas_are_shown_by_their_ends():
 
 def test_the_clock_has_a_column_for_every_rate_and_a_gap_where_it_was_not_measured():
     (table,) = summaries.clock(LINES["clock"]).values()
-    assert table.header[-3:] == ("as trained", "2× upsampled", "2× upsampled, rescaled Δ")
+    assert table.header[-3:] == ("training rate", "2× upsampled", "2× upsampled, rescaled Δ")
     scores = {"a": 1.0, "b, rescaled Δ": 0.5, "b": 0.25, "a, rescaled Δ": 0.75}
     (mixed,) = summaries.clock([LINES["clock"][0] | {"accuracy": scores}]).values()
     assert mixed.header[-4:] == ("a", "a, rescaled Δ", "b", "b, rescaled Δ")
     ours, s5 = rows(table)
     assert ours["2× upsampled, rescaled Δ"] is None
     assert s5["2× upsampled, rescaled Δ"] == pytest.approx((0.65, math.sqrt(0.005), 2))
-    assert ours["as trained"] == pytest.approx((0.85, math.sqrt(0.005), 2))
+    assert ours["training rate"] == pytest.approx((0.85, math.sqrt(0.005), 2))
 
 
 def test_every_number_of_the_table_is_that_of_the_lines():
@@ -199,7 +199,7 @@ def test_null_is_a_number_that_is_not_known(tmp_path):
         ("[" * 100_000, ""),
     ],
 )
-def test_a_damaged_line_is_named(tmp_path, line, complaint):
+def test_a_corrupted_line_is_named(tmp_path, line, complaint):
     good = json.dumps(recall("x", "y", 0, [1.0] * 3))
     bad = line if isinstance(line, str) else json.dumps(line)
     (tmp_path / "recall.jsonl").write_text(f"{good}\n\n{bad}\n")
@@ -209,7 +209,7 @@ def test_a_damaged_line_is_named(tmp_path, line, complaint):
     assert "\n" not in str(caught.value)
 
 
-def test_numbers_beyond_float_do_no_harm(tmp_path):
+def test_numbers_beyond_float_are_handled(tmp_path):
     huge = recall("x", "y", 0, [1.0, 2.0, 10**400]) | {"ages": AGES}
     write(tmp_path, {"recall": [huge]})
     (table,) = summaries.recall(read_experiment(tmp_path, "recall") or [])

@@ -127,9 +127,9 @@ def test_resuming_from_a_state_equals_one_scan(length, cut, method, varying):
 @pytest.mark.parametrize("method", METHODS[:3])
 def test_reverse_is_the_scan_of_the_reversed_signal(method):
     a, b, h0 = (jnp.array(x) for x in problem(100, np.complex64, True))
-    backwards = linear_scan(a, b, h0, reverse=True, method=method)
+    reversed_scan = linear_scan(a, b, h0, reverse=True, method=method)
     np.testing.assert_allclose(
-        backwards, linear_scan(a[::-1], b[::-1], h0, method=method)[::-1], atol=2e-5
+        reversed_scan, linear_scan(a[::-1], b[::-1], h0, method=method)[::-1], atol=2e-5
     )
 
 

@@ -27,14 +27,14 @@ def test_axes_are_labeled(draw):
         assert axes.get_legend() is not None
 
 
-def test_recall_figure_shows_all_five_memories_and_the_order_of_theory():
+def test_recall_figure_shows_all_memories_and_the_order_of_theory():
     (axes,) = figures.recall_by_age(paths=4).axes
     newest = {line.get_label(): line.get_ydata()[0] for line in axes.lines}
     assert {name.split(",")[0] for name in newest} == {
         "LagT", "LegT", "published", "LegS", "fractional",
     }  # fmt: skip
     assert newest["fractional, α = 0.9"] < newest["LegS"] / 4
-    # The published pair does not even hold the mean (docs/theory.md §2): error of order 1.
+    # The published operator does not even represent the mean (docs/theory.md §2): error of order 1.
     assert newest["published, α = 0.9"] > 5 * newest["LegS"]
 
 

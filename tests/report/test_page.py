@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 ALPHAS = (0.0, 0.5, 0.9)
 CLAIMS = [
     of_paper("§1", "a claim <b>of</b> the paper", "1 & 2", "3", 3.0, False),
-    of_ours("theory §3", "a promise", "4", "4.0", 4.0, True),
+    of_ours("theory §3", "a property", "4", "4.0", 4.0, True),
 ]
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&$\\frac$"
 
@@ -184,7 +184,7 @@ def test_the_condition_numbers_are_on_the_page(text):
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_the_benchmarks_of_the_repository_hold_their_origin(name):
+def test_the_benchmarks_of_the_repository_have_their_provenance(name):
     import json
 
     found = json.loads((ROOT / "benchmarks" / f"{name}.json").read_text())["provenance"]

@@ -233,7 +233,7 @@ def folder_result(run):
     (run / "result.json").mkdir()
 
 
-DAMAGES = {
+CORRUPTIONS = {
     break_config: "config.json: is not JSON",
     foreign_config: "config.json: is not the configuration of a run",
     deep_config: "config.json: is not JSON",
@@ -249,13 +249,13 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_a_file_that_cannot_be_used_is_named_in_one_line(tmp_path, damage):
+@pytest.mark.parametrize("corrupt", CORRUPTIONS, ids=lambda corrupt: corrupt.__name__)
+def test_a_file_that_cannot_be_used_is_named_in_one_line(tmp_path, corrupt):
     run = write_run(tmp_path / "run", config(), logits=LOGITS, targets=TARGETS)
-    damage(run)
+    corrupt(run)
     with pytest.raises(UserError) as caught:
         read_run(run)
-    assert DAMAGES[damage] in str(caught.value)
+    assert CORRUPTIONS[corrupt] in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

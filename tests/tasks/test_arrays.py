@@ -86,7 +86,7 @@ def test_splits_are_disjoint_shares_drawn_by_the_seed(recordings):
     assert first.splits.train.rows.tolist() != other.splits.train.rows.tolist()
 
 
-def test_sets_of_the_users_own_are_kept(recordings):
+def test_given_validation_and_test_sets_are_kept(recordings):
     train, test = (recordings[:15], [0] * 15), (recordings[15:], [1] * 5)
     task = from_arrays(*train, test=test, validation=0.2)
     assert [len(split) for split in task.splits] == [12, 3, 5]
@@ -108,7 +108,7 @@ def test_a_model_of_the_tasks_shapes_reads_its_batches(recordings, rng):
     task = from_arrays(recordings, rng.normal(size=(20, 2)))
     batch = Batches(task, task.splits.train, 4, training=True)[0]
 
-    def answers(key, inputs):
+    def outputs(key, inputs):
         model = nn.SequenceModel(
             task.inputs,
             task.outputs,
@@ -120,7 +120,7 @@ def test_a_model_of_the_tasks_shapes_reads_its_batches(recordings, rng):
         )
         return jax.vmap(model)(inputs)
 
-    found = eqx.filter_eval_shape(answers, jax.random.key(0), batch.inputs)
+    found = eqx.filter_eval_shape(outputs, jax.random.key(0), batch.inputs)
     assert found.shape == batch.labels.shape == (4, 2)
 
 

@@ -11,7 +11,7 @@ from fractal.tasks._task import Splits, all_rows
 
 
 def ragged(lengths, documents=1, dtype=np.uint8):
-    """Sequence i holds i + 1 over and over, example i has label i."""
+    """Sequence i repeats i + 1, example i has label i."""
     values = np.repeat(np.arange(1, len(lengths) + 1), lengths).astype(dtype)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     labels = np.arange(len(lengths) // documents, dtype=np.int32)
@@ -50,7 +50,7 @@ def test_evaluation_sees_every_example_once_in_order_and_fills_the_last_batch(ta
     assert (seen[-1].inputs[-1] == 0).all()
 
 
-def test_an_epoch_of_training_holds_no_example_twice_and_drops_the_partial_batch(task):
+def test_an_epoch_of_training_contains_no_example_twice_and_drops_the_partial_batch(task):
     batches = Batches(task, task.splits.train, 4, training=True, seed=1)
     assert len(batches) == 2
     labels = np.concatenate([batches[0].labels, batches[1].labels])
@@ -87,7 +87,7 @@ def test_another_seed_gives_another_order(task):
     assert len(orders) == 5
 
 
-def test_buckets_pad_to_the_shortest_length_that_holds_the_batch(task):
+def test_buckets_pad_to_the_shortest_length_that_fits_the_batch(task):
     batches = Batches(task, task.splits.test, 2, training=False, buckets=3)
     seen = [batches[number] for number in range(len(batches))]
     shapes = {one.inputs.shape for one in seen}
@@ -138,7 +138,7 @@ def test_a_split_is_some_rows_of_the_array(task):
     assert Batches(task, some, 3, training=False)[0].labels.tolist() == [9, 2, 4]
 
 
-def test_a_batch_larger_than_the_data_or_not_shared_evenly_is_refused(task):
+def test_a_batch_larger_than_the_data_or_not_shared_evenly_is_rejected(task):
     with pytest.raises(UserError, match="larger than the data, 11 examples"):
         Batches(task, task.splits.train, 12, training=True)
     with pytest.raises(UserError, match="is not a multiple of the 3 processes"):

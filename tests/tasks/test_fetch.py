@@ -75,7 +75,7 @@ def test_only_the_listed_files_of_a_package_are_kept(cache, tmp_path, monkeypatc
     ("arrived", "code", "complaint"),
     [(60, 0, "its sha256 is"), (0, 0, "its sha256 is"), (0, 1, "failed: npm error 404")],
 )
-def test_a_truncated_or_failed_package_is_refused_and_leaves_nothing(
+def test_a_truncated_or_failed_package_is_rejected_and_leaves_nothing(
     cache, tmp_path, monkeypatch, arrived, code, complaint
 ):
     data = archive({"package/one": b"1"})
@@ -86,10 +86,10 @@ def test_a_truncated_or_failed_package_is_refused_and_leaves_nothing(
     assert list((cache / "fetched").iterdir()) == []
 
 
-def test_a_package_without_an_expected_file_is_refused(cache, tmp_path, monkeypatch):
+def test_a_package_without_an_expected_file_is_rejected(cache, tmp_path, monkeypatch):
     data = archive({"package/one": b"1"})
     fake_npm(monkeypatch, tmp_path / "bin", data)
-    with pytest.raises(Unavailable, match="holds no file package/two"):
+    with pytest.raises(Unavailable, match="contains no file package/two"):
         package(data, "package/one", "package/two").fetch()
     assert list((cache / "fetched").iterdir()) == []
 
@@ -209,7 +209,7 @@ def test_an_official_archive_is_downloaded_once_checked_and_loaded(cache, server
     folder = sources.fetch("auto")
     assert folder == sources.folder(None) == cache / "fetched" / "official-text"
     assert sum(path.is_file() for path in folder.rglob("*")) == 80  # no README, nothing unlabeled
-    assert [len(split) for split in load("text", data=folder).splits] == [36, 4, 40]
+    assert [len(split) for split in load("text", preset="paper", data=folder).splits] == [36, 4, 40]
     asked = list(server.asked)
     assert sources.fetch("official") == sources.fetch("auto") == folder
     assert server.asked == asked
@@ -226,7 +226,9 @@ def test_official_files_without_an_archive_are_kept_as_they_are(cache, server, r
         server.files[f"/{path}"] = data
         files.append(File(f"{server.address}/{path}", md5(data)))
     Official(tuple(files)).fetch(cache / "digits")
-    assert [len(split) for split in load("smnist", data=cache / "digits").splits] == [18, 2, 20]
+    assert [
+        len(split) for split in load("smnist", preset="paper", data=cache / "digits").splits
+    ] == [18, 2, 20]
 
 
 def urlparse_name(url):
@@ -269,9 +271,9 @@ def replaced(sources, file):
     ("how", "complaint"),
     [
         ("checksum", "is incomplete or altered: its checksum is not md5:000"),
-        ("404", "reviews.tar.gz answers 404 Not Found"),
+        ("404", "reviews.tar.gz returned 404 Not Found"),
         ("truncated", "the download of http.* failed"),
-        ("other archive", "holds none of the expected files"),
+        ("other archive", "contains none of the expected files"),
         ("refused", "cannot reach 127.0.0.1 .*refused"),
     ],
 )
@@ -299,13 +301,13 @@ def test_a_server_that_never_answers_is_passed_over(cache, monkeypatch, capsys, 
             lambda dataset, folder: None,
         )
         start = time.monotonic()
-        with pytest.raises(Unavailable, match=r"127\.0\.0\.1 does not answer in 0\.3 seconds"):
+        with pytest.raises(Unavailable, match=r"127\.0\.0\.1 did not respond in 0\.3 seconds"):
             sources.fetch("official")
         assert sources.fetch("auto") == cache / "fetched" / "some-data-1.0.0"
         assert time.monotonic() - start < 5
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "source 'official' passed over: 127.0.0.1 does not answer in 0.3 seconds",
+        "source 'official' skipped: 127.0.0.1 did not respond in 0.3 seconds",
         "downloading some-data 1.0.0 with npm",
     ]
 
@@ -318,7 +320,7 @@ def test_all_sources_failing_is_one_line_each_and_an_error(cache, server, monkey
         failing(server, "404").fetch("auto")
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4
-    assert [line.split()[1] for line in lines if "passed over" in line] == [
+    assert [line.split()[1] for line in lines if "skipped" in line] == [
         "'official'", "'package'", "'hub'",
     ]  # fmt: skip
 
@@ -383,14 +385,14 @@ def test_the_hub_gives_the_same_tasks_as_files(cache, monkeypatch, rng):
     hub(monkeypatch, **names, **{"stanfordnlp/imdb": {"train": rows[:20], "test": rows[20:]}})
     for name in ("image", "smnist", "text"):
         assert fetch(name, source="hub") == fetch(name)
-    task = load("image")
+    task = load("image", preset="paper")
     assert [len(split) for split in task.splits] == [27, 3, 10]
     gray = np.asarray(Image.fromarray(colors[30]).convert("L")).reshape(-1)
     np.testing.assert_array_equal(task.splits.test.documents(0)[0], gray)
     assert task.splits.test.labels.tolist() == [0, 1] * 5
-    task = load("smnist")
+    task = load("smnist", preset="paper")
     np.testing.assert_array_equal(task.splits.test.documents(3)[0], grays[33].reshape(-1))
-    task = load("text", validation="test")
+    task = load("text", preset="paper", validation="test")
     assert task.splits.test.labels.tolist() == [0] * 10 + [1] * 10
 
 

@@ -38,7 +38,7 @@ def write_package(folder, pictures):
 @pytest.mark.parametrize("write", [write_binary, write_package])
 def test_pixels_are_gray_and_normalized_as_published(cache, tmp_path, pictures, write):
     write(tmp_path, pictures)
-    task = load("image", data=tmp_path)
+    task = load("image", preset="paper", data=tmp_path)
     assert (task.length, task.inputs, task.outputs, task.tokens) == (1024, 1, 10, False)
     batch = Batches(task, task.splits.test, EACH, training=False)[0]
     colors = pictures[0][5].reshape(EACH, 1024, 3)
@@ -52,7 +52,7 @@ def test_pixels_are_gray_and_normalized_as_published(cache, tmp_path, pictures, 
 def test_the_package_and_the_binary_version_give_the_same_task(cache, tmp_path, pictures):
     write_binary(tmp_path / "a" / "cifar-10-batches-bin", pictures)
     write_package(tmp_path / "b", pictures)
-    one, two = (load("image", data=tmp_path / name) for name in "ab")
+    one, two = (load("image", preset="paper", data=tmp_path / name) for name in "ab")
     for a, b in zip(one.splits, two.splits, strict=True):
         assert a.labels.tolist() == b.labels.tolist()
         for i in range(len(a)):
@@ -73,7 +73,7 @@ def cut(path, size=1000):
 
 
 @pytest.mark.parametrize(
-    ("write", "damage", "complaint"),
+    ("write", "corrupt", "complaint"),
     [
         (write_binary, lambda f: cut(f / "data_batch_3.bin"), "data_batch_3.bin is truncated"),
         (write_binary, lambda f: (f / "data_batch_5.bin").unlink(), "data_batch_5.bin: No such"),
@@ -86,7 +86,7 @@ def cut(path, size=1000):
         (write_package, lambda f: (f / "test_lables.json").write_text("[1, 2"),
          "test_lables.json is not a list"),
         (write_package, lambda f: (f / "test_lables.json").write_text("[1, 2]"),
-         "test_lables.json holds 2 labels for 4 images"),
+         "test_lables.json contains 2 labels for 4 images"),
         (write_package, lambda f: (f / "test_lables.json").write_text("[1, 2, 3, 10]"),
          "test_lables.json, image 4: the label"),
         (write_package, lambda f: (f / "test_lables.json").write_text("[1, 2, 3, -1]"),
@@ -95,20 +95,20 @@ def cut(path, size=1000):
          "test_batch.png has 32×32 pixels"),
     ],
 )  # fmt: skip
-def test_a_corrupted_file_is_named(cache, tmp_path, pictures, write, damage, complaint):
+def test_a_corrupted_file_is_named(cache, tmp_path, pictures, write, corrupt, complaint):
     write(tmp_path, pictures)
-    damage(tmp_path)
+    corrupt(tmp_path)
     with pytest.raises(DataError, match=complaint):
-        load("image", data=tmp_path)
+        load("image", preset="paper", data=tmp_path)
     assert list(cache.glob("arrays/*")) == []
 
 
 def test_the_pickled_version_is_not_opened(cache, tmp_path):
     (tmp_path / "cifar-10-batches-py").mkdir()
     with pytest.raises(DataError, match="may run code"):
-        load("image", data=tmp_path)
-    with pytest.raises(DataError, match=r"holds no cifar-10-batches-bin/test_batch\.bin"):
-        load("image", data=tmp_path / "cifar-10-batches-py")
+        load("image", preset="paper", data=tmp_path)
+    with pytest.raises(DataError, match=r"contains no cifar-10-batches-bin/test_batch\.bin"):
+        load("image", preset="paper", data=tmp_path / "cifar-10-batches-py")
 
 
 def test_cifar_has_the_published_sizes_and_the_normalized_pixels_mean_0_and_deviation_1(
@@ -116,7 +116,7 @@ def test_cifar_has_the_published_sizes_and_the_normalized_pixels_mean_0_and_devi
 ):
     if not SOURCES.package.folder.is_dir():
         pytest.skip("CIFAR-10 has not been fetched here: fractal data image")
-    task = load("image")
+    task = load("image", preset="paper")
     assert [len(split) for split in task.splits] == [45_000, 5_000, 10_000]
     pixels = task.splits.train.sequences.values
     assert abs(pixels.mean() - 122.62) < 0.02

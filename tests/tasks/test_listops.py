@@ -35,11 +35,11 @@ def write(folder, train=TRAIN, other=TRAIN):
 )
 def test_the_official_layout_is_found_at_every_accepted_root(cache, tmp_path, place):
     write(tmp_path / "data" / place)
-    assert len(load("listops", data=tmp_path / "data").splits.train) == 3
+    assert len(load("listops", preset="paper", data=tmp_path / "data").splits.train) == 3
 
 
 def test_tokens_are_those_of_S5(cache, tmp_path):
-    task = load("listops", data=write(tmp_path / "listops"))
+    task = load("listops", preset="paper", data=write(tmp_path / "listops"))
     # 9: five times; X: four; [MAX: twice; the rest once, in alphabetical order.
     tokens = ("<pad>", "<unk>", "<eos>", "9", "X", "[MAX", "1", "3", "4", "[MED", "[SM")
     assert task.vocabulary == tokens
@@ -52,16 +52,18 @@ def test_tokens_are_those_of_S5(cache, tmp_path):
 
 
 def test_windows_line_ends_and_float_labels_are_read_alike(cache, tmp_path):
-    plain = load("listops", data=write(tmp_path / "a"))
+    plain = load("listops", preset="paper", data=write(tmp_path / "a"))
     windows = TRAIN.replace("\n", "\r\n").replace("\t4", "\t4.0")
-    other = load("listops", data=write(tmp_path / "b", windows))
+    other = load("listops", preset="paper", data=write(tmp_path / "b", windows))
     assert other.splits.train.labels.tolist() == plain.splits.train.labels.tolist()
     assert other.vocabulary == plain.vocabulary
 
 
 def test_a_long_expression_is_cut_to_length_with_its_end_mark(cache, tmp_path):
     long = "Source\tTarget\n" + "( " * 3001 + "[MAX" + " 1 )" * 3000 + " ] )\t1\n"
-    (stored,) = load("listops", data=write(tmp_path / "a", long, long)).splits.train.documents(0)
+    (stored,) = load(
+        "listops", preset="paper", data=write(tmp_path / "a", long, long)
+    ).splits.train.documents(0)
     assert len(stored) == 2048
     assert stored[-1] == 2
     assert stored[-2] != 2
@@ -88,7 +90,7 @@ def test_a_corrupted_file_is_named_with_its_line_and_leaves_nothing(
 ):
     folder = write(tmp_path / "listops", text)
     with pytest.raises(DataError, match=complaint) as error:
-        load("listops", data=folder)
+        load("listops", preset="paper", data=folder)
     assert "\n" not in str(error.value)
     assert not list(cache.glob("arrays/*"))
     assert not list(cache.glob("arrays/.*"))
@@ -96,15 +98,15 @@ def test_a_corrupted_file_is_named_with_its_line_and_leaves_nothing(
 
 def test_a_missing_folder_or_file_is_named_with_what_to_do(cache, tmp_path):
     with pytest.raises(DataError, match=r"^data: .*nowhere is not a folder"):
-        load("listops", data=tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"^data: .* holds no listops-1000/basic_train\.tsv"):
-        load("listops", data=tmp_path)
+        load("listops", preset="paper", data=tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"^data: .* contains no listops-1000/basic_train\.tsv"):
+        load("listops", preset="paper", data=tmp_path)
     with pytest.raises(MissingData, match=r"fractal data listops --out DIR.* data=DIR") as error:
-        load("listops")
+        load("listops", preset="paper")
     assert (error.value.task, error.value.remedy) == ("listops", "generate")
     (write(tmp_path / "listops") / "basic_val.tsv").unlink()
     with pytest.raises(DataError, match=r"basic_val\.tsv: No such file"):
-        load("listops", data=tmp_path)
+        load("listops", preset="paper", data=tmp_path)
 
 
 @hypothesis.given(st.binary(max_size=300))
@@ -114,7 +116,7 @@ def test_arbitrary_bytes_raise_data_errors_only(tmp_path_factory, data):
         patch.setenv("FRACTAL_DATA", str(folder / "cache"))
         for train in (data, b"Source\tTarget\n" + data):
             with pytest.raises(DataError):
-                load("listops", data=write(folder / "listops", train))
+                load("listops", preset="paper", data=write(folder / "listops", train))
 
 
 def test_one_and_two_workers_write_the_same_bytes(tmp_path):
@@ -166,11 +168,11 @@ def test_mini_needs_no_data_and_is_generated_once(cache, monkeypatch):
 
 def test_a_changed_file_is_read_again(cache, tmp_path):
     folder = write(tmp_path / "listops")
-    assert len(load("listops", data=folder).splits.train) == 3
+    assert len(load("listops", preset="paper", data=folder).splits.train) == 3
     write(folder, TRAIN + "( ( ( [MIN 0 ) 9 ) ] )\t0\n")
-    assert len(load("listops", data=folder).splits.train) == 4
+    assert len(load("listops", preset="paper", data=folder).splits.train) == 4
 
 
-def test_validation_on_the_test_set_is_refused_where_there_is_a_validation_set(cache, tmp_path):
+def test_validation_on_the_test_set_raises_if_there_is_a_validation_set(cache, tmp_path):
     with pytest.raises(DataError, match="has a validation set"):
-        load("listops", data=write(tmp_path / "listops"), validation="test")
+        load("listops", preset="paper", data=write(tmp_path / "listops"), validation="test")

@@ -38,7 +38,7 @@ def stored(task):
 def test_the_official_layout_is_read_exactly_batches_in_numeric_order(cache, tmp_path, root):
     labels = [i * i % 3 % 2 for i in range(24)]
     pictures = write(tmp_path / root / "pathfinder32" / HARD, labels, batches=12)  # 10 after 9
-    task = load("pathfinder", data=tmp_path)
+    task = load("pathfinder", preset="paper", data=tmp_path)
     assert (task.length, task.inputs, task.outputs) == (1024, 1, 2)
     pixels, found = stored(task)
     np.testing.assert_array_equal(pixels, pictures.reshape(24, -1))
@@ -47,7 +47,7 @@ def test_the_official_layout_is_read_exactly_batches_in_numeric_order(cache, tmp
 
 def test_pathx_reads_128_pixels_and_values_lie_in_minus_1_to_1(cache, tmp_path):
     pictures = write(tmp_path / "pathfinder128" / HARD, [0, 1] * 10, size=128)
-    task = load("pathx", data=tmp_path)
+    task = load("pathx", preset="paper", data=tmp_path)
     assert task.length == 16_384
     row = task.splits.test.rows[0]
     batch = Batches(task, task.splits.test, 2, training=False)[0]
@@ -57,7 +57,7 @@ def test_pathx_reads_128_pixels_and_values_lie_in_minus_1_to_1(cache, tmp_path):
 
 def test_the_splits_are_disjoint_80_10_10(cache, tmp_path):
     write(tmp_path / "pathfinder32" / HARD, [0, 1] * 50)
-    splits = load("pathfinder", data=tmp_path).splits
+    splits = load("pathfinder", preset="paper", data=tmp_path).splits
     assert [len(split) for split in splits] == [80, 10, 10]
     assert sorted(np.concatenate([split.rows for split in splits])) == list(range(100))
 
@@ -69,7 +69,7 @@ def test_true_numpy_metadata_and_float_labels_are_read_as_well(cache, tmp_path):
     table = np.array([line.split() for line in lines])
     table[0, 3] = "1.0"
     np.save(level / "metadata" / "0.npy", table)
-    assert stored(load("pathfinder", data=tmp_path))[1].tolist() == [1, 0] * 10
+    assert stored(load("pathfinder", preset="paper", data=tmp_path))[1].tolist() == [1, 0] * 10
 
 
 def test_pickled_metadata_is_not_opened(cache, tmp_path):
@@ -79,7 +79,7 @@ def test_pickled_metadata_is_not_opened(cache, tmp_path):
     with pytest.raises(
         DataError, match=r"0\.npy is a corrupted NumPy file, or one of Python objects"
     ):
-        load("pathfinder", data=tmp_path)
+        load("pathfinder", preset="paper", data=tmp_path)
 
 
 def test_the_one_empty_image_of_the_release_is_skipped(cache, tmp_path):
@@ -108,7 +108,7 @@ def test_a_corrupted_line_is_named(cache, tmp_path, line, complaint):
     with open(level / "metadata" / "0.npy", "a") as file:
         file.write(line)
     with pytest.raises(DataError, match=complaint):
-        load("pathfinder", data=tmp_path)
+        load("pathfinder", preset="paper", data=tmp_path)
 
 
 def test_a_truncated_or_empty_or_wrong_image_is_named(cache, tmp_path):
@@ -119,24 +119,24 @@ def test_a_truncated_or_empty_or_wrong_image_is_named(cache, tmp_path):
     for corrupted in (whole[: len(whole) // 2], whole[:20], b"", b"GIF89a", whole[:-20]):
         picture.write_bytes(corrupted)
         with pytest.raises(DataError, match=r"sample_7\.png is not a complete PNG"):
-            load("pathfinder", data=tmp_path)
+            load("pathfinder", preset="paper", data=tmp_path)
     Image.new("L", (64, 64)).save(picture)
     with pytest.raises(DataError, match=r"sample_7\.png has 64×64 pixels, not 32×32"):
-        load("pathfinder", data=tmp_path)
+        load("pathfinder", preset="paper", data=tmp_path)
     assert list(cache.glob("arrays/*")) == []
 
 
 def test_missing_folders_are_named_with_what_to_do(cache, tmp_path):
     with pytest.raises(DataError, match="fractal data pathfinder --out DIR"):
-        load("pathfinder")
-    with pytest.raises(DataError, match=r"^data: .* holds no pathfinder128/"):
-        load("pathx", data=tmp_path)
+        load("pathfinder", preset="paper")
+    with pytest.raises(DataError, match=r"^data: .* contains no pathfinder128/"):
+        load("pathx", preset="paper", data=tmp_path)
     (tmp_path / "pathfinder32" / HARD / "metadata").mkdir(parents=True)
-    with pytest.raises(DataError, match=r"metadata holds no \.npy"):
-        load("pathfinder", data=tmp_path)
+    with pytest.raises(DataError, match=r"metadata contains no \.npy"):
+        load("pathfinder", preset="paper", data=tmp_path)
     (tmp_path / "pathfinder32" / HARD / "metadata" / "x.npy").touch()
     with pytest.raises(DataError, match=r"x\.npy: the name must be a number"):
-        load("pathfinder", data=tmp_path)
+        load("pathfinder", preset="paper", data=tmp_path)
 
 
 @hypothesis.given(st.binary(max_size=200), st.booleans())
@@ -166,7 +166,7 @@ def test_what_is_generated_is_read_back_and_balanced(cache, tmp_path):
     first = (level / "metadata" / "0.npy").read_text().splitlines()[0].split()
     assert first[:3] == ["imgs/0", "sample_0.png", "0"]
     assert first[4:] == ["1.0", "14", "4", "2", "0.5", "1", "1"]
-    pixels, labels = stored(load("pathfinder", data=tmp_path))
+    pixels, labels = stored(load("pathfinder", preset="paper", data=tmp_path))
     assert labels.mean() == 0.5
     assert pixels.min() == 0
     assert (pixels.max(axis=1) == 255).all()

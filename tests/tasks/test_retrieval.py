@@ -29,9 +29,9 @@ def texts(task, split, index):
 
 
 @pytest.mark.parametrize("place", ["tsv_data", "aan", ".", "lra_release/lra_release/tsv_data"])
-def test_the_official_files_are_read_exactly_quotation_marks_and_all(cache, tmp_path, place):
+def test_the_official_files_are_read_exactly_including_quotation_marks(cache, tmp_path, place):
     write(tmp_path / place)
-    task = load("retrieval", data=tmp_path)
+    task = load("retrieval", preset="paper", data=tmp_path)
     assert task.kind == "retrieval"
     assert (task.length, task.outputs) == (4000, 2)
     train = task.splits.train
@@ -44,7 +44,7 @@ def test_the_official_files_are_read_exactly_quotation_marks_and_all(cache, tmp_
 
 def test_a_long_document_is_cut_to_3999_characters_and_its_end_mark(cache, tmp_path):
     long = f"1\ta\tb\t{'x' * 5000}\t{'y' * 3999}\n"
-    task = load("retrieval", data=write(tmp_path / "aan", long, long))
+    task = load("retrieval", preset="paper", data=write(tmp_path / "aan", long, long))
     assert task.splits.test.lengths.tolist() == [[4000, 4000]]
     assert texts(task, task.splits.test, 0)[0] == "x" * 3999 + "<eos>"
 
@@ -62,16 +62,16 @@ def test_a_long_document_is_cut_to_3999_characters_and_its_end_mark(cache, tmp_p
 )
 def test_a_corrupted_line_is_named(cache, tmp_path, line, complaint):
     with pytest.raises(DataError, match=f"new_aan_pairs.train.tsv, {complaint}"):
-        load("retrieval", data=write(tmp_path / "aan", PAIRS + line))
+        load("retrieval", preset="paper", data=write(tmp_path / "aan", PAIRS + line))
 
 
 def test_the_official_pairs_are_in_the_release_only(cache, tmp_path):
     with pytest.raises(
         DataError, match="unpack the Long Range Arena release and pass data=DIR; preset='mini'"
     ):
-        load("retrieval")
+        load("retrieval", preset="paper")
     with pytest.raises(DataError, match=r"new_aan_pairs\.train\.tsv"):
-        load("retrieval", data=tmp_path)
+        load("retrieval", preset="paper", data=tmp_path)
 
 
 @hypothesis.given(st.binary(max_size=200))
@@ -80,7 +80,7 @@ def test_arbitrary_bytes_raise_data_errors_only(tmp_path_factory, data):
         folder = tmp_path_factory.mktemp("any")
         patch.setenv("FRACTAL_DATA", str(folder / "cache"))
         try:
-            load("retrieval", data=write(folder / "aan", data))
+            load("retrieval", preset="paper", data=write(folder / "aan", data))
         except DataError:
             return
         assert data.count(b"\t") >= 4

@@ -29,7 +29,7 @@ def test_what_is_built_is_mapped_back_exactly(cache):
     assert isinstance(sequences.values, np.memmap)
 
 
-def test_the_same_source_is_built_once_and_another_anew(cache):
+def test_the_same_source_is_built_once_and_rebuilt_for_another(cache):
     prepared("t", {"source": "x"}, build(3))
     assert len(prepared("t", {"source": "x"}, build(3, 4)).parts["train"]) == 1
     assert len(prepared("t", {"source": "y"}, build(3, 4)).parts["train"]) == 2
@@ -39,13 +39,13 @@ def test_the_same_source_is_built_once_and_another_anew(cache):
 @pytest.mark.parametrize(
     "name", ["about.json", "train.values", "train.offsets.npy", "train.labels.npy"]
 )
-@pytest.mark.parametrize("damage", ["cut", "missing", "garbage"])
-def test_a_corrupted_cache_is_named(cache, name, damage):
+@pytest.mark.parametrize("corruption", ["cut", "missing", "garbage"])
+def test_a_corrupted_cache_is_named(cache, name, corruption):
     prepared("t", {}, build(30, 40))
     (path,) = cache.rglob(name)
-    if damage == "cut":
+    if corruption == "cut":
         os.truncate(path, path.stat().st_size // 2)
-    elif damage == "missing":
+    elif corruption == "missing":
         path.unlink()
     else:
         path.write_bytes(b"\x93NUMPY nonsense"[: path.stat().st_size])
@@ -63,7 +63,7 @@ def test_a_failure_while_building_leaves_nothing(cache):
     assert list((cache / "arrays").iterdir()) == []
 
 
-def test_two_processes_that_build_the_same_do_not_fall_over_each_other(cache):
+def test_two_processes_that_build_the_same_cache_do_not_conflict(cache):
     with staged(cache / "folder", replaceable=True) as one:
         (one / "a").write_text("first")
         with staged(cache / "folder", replaceable=True) as two:

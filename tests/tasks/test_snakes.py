@@ -116,7 +116,7 @@ def test_markers_are_discs_in_the_image(resolution, level, count):
 
 @pytest.mark.parametrize(("resolution", "level", "count"), SAMPLES[1:])
 def test_there_are_just_two_discs(resolution, level, count):
-    # Lines are fainter or too thin to hold such a disc; at 32 pixels a crossing of them may.
+    # Lines are fainter or too thin to contain such a disc; at 32 pixels a crossing of them may.
     radius = int(geometry(resolution, level).marker_radius - 1)
     for drawing in drawings(resolution, level, count):
         centers = ndimage.binary_erosion(drawing.image > 235, disc(radius))
@@ -226,10 +226,10 @@ def test_same_seed_gives_the_same_bytes():
 @pytest.mark.parametrize("style", STYLES, ids=str)
 def test_kept_paddles_agree_with_paddles_drawn_directly(style):
     kit = paddles(style)
-    backwards = [angle + math.pi for angle in turns(style)[1]]
-    forwards = [math.radians(degrees) for degrees in range(-180, 180)]
+    backward = [angle + math.pi for angle in turns(style)[1]]
+    forward = [math.radians(degrees) for degrees in range(-180, 180)]
     kept = [*kit.followers, *(seed.paddle for seed in kit.seeds)]
-    for paddle, theta in list(zip(kept, backwards + forwards, strict=True))[::11]:
+    for paddle, theta in list(zip(kept, backward + forward, strict=True))[::11]:
         tip = move(theta, style.length * style.antialias)
         ink, mask = slow_stroke(style, tip)
         m = style.margin
@@ -261,7 +261,7 @@ def test_a_stroke_lies_where_its_line_does(style):
 
 
 @pytest.mark.parametrize("style", STYLES, ids=str)
-def test_ways_on_are_the_circle_weighed_by_the_turn(style):
+def test_continuations_are_weighted_by_the_turning_angle(style):
     radius = style.length + style.margin
     kit = paddles(style)
     for degrees in (-180, -77, 0, 45, 130):
@@ -341,7 +341,7 @@ def test_a_marker_is_a_smooth_disc(radius):
     assert disc.sum() / 255 == pytest.approx(fine / ratio**2, rel=0.03)
 
 
-def test_wrong_arguments_are_refused_by_name(rng):
+def test_a_wrong_argument_raises_with_its_name(rng):
     with pytest.raises(ValueError, match="resolution must be one of 32, 64, 128, 256, got 48"):
         geometry(48, HARD)
     with pytest.raises(ValueError, match="level must be one of curv_baseline"):

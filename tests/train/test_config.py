@@ -40,7 +40,7 @@ def test_a_preset_documents_its_command_and_what_to_expect(task):
     assert "min" in text
 
 
-def test_s5_has_its_published_recipe():
+def test_s5_has_its_published_settings():
     config = preset("listops", "paper", "s5")
     assert (config.model.width, config.model.depth, config.data.batch) == (128, 8, 50)
     assert config.model.options["order"] == 16
@@ -49,7 +49,7 @@ def test_s5_has_its_published_recipe():
 
 
 @pytest.mark.parametrize("model", ["transformer", "performer"])
-def test_transformers_have_the_recipe_of_the_long_range_arena(model):
+def test_transformers_have_the_settings_of_the_long_range_arena(model):
     config = preset("listops", "paper", model)
     assert (config.model.name, config.model.width, config.data.batch) == (model, 512, 32)
 
@@ -68,39 +68,39 @@ DATA = DataConfig("listops")
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ModelConfig(width=3.5), "model.width: should be a valid integer, got 3.5"),
-        (lambda: ModelConfig(width="8"), "model.width: should be a valid integer, got '8'"),
-        (lambda: ModelConfig(width=True), "model.width: should be a valid integer, got True"),
-        (lambda: ModelConfig(width=0), "model.width: should be greater than or equal to 1, got 0"),
-        (lambda: ModelConfig(gate="glu"), "model.gate: should be 'silu', 'half_glu1', 'half_glu2'"),
-        (lambda: ModelConfig(norm="group"), "model.norm: should be 'layer' or 'batch'"),
-        (lambda: ModelConfig(dropout=1.0), "model.dropout: should be less than 1, got 1.0"),
-        (lambda: ModelConfig(dropout=float("nan")), "model.dropout: should be a finite number"),
-        (lambda: ModelConfig(""), "model.name: should have at least 1 character, got ''"),
-        (lambda: ModelConfig(options=None), "model.options: should be a valid dictionary"),
+        (lambda: ModelConfig(width=3.5), "model.width: must be a valid integer, got 3.5"),
+        (lambda: ModelConfig(width="8"), "model.width: must be a valid integer, got '8'"),
+        (lambda: ModelConfig(width=True), "model.width: must be a valid integer, got True"),
+        (lambda: ModelConfig(width=0), "model.width: must be greater than or equal to 1, got 0"),
+        (lambda: ModelConfig(gate="glu"), "model.gate: must be 'silu', 'half_glu1', 'half_glu2'"),
+        (lambda: ModelConfig(norm="group"), "model.norm: must be 'layer' or 'batch'"),
+        (lambda: ModelConfig(dropout=1.0), "model.dropout: must be less than 1, got 1.0"),
+        (lambda: ModelConfig(dropout=float("nan")), "model.dropout: must be a finite number"),
+        (lambda: ModelConfig(""), "model.name: must have at least 1 character, got ''"),
+        (lambda: ModelConfig(options=None), "model.options: must be a valid dictionary"),
         (lambda: ModelConfig(options={"order": None}), "model.options.order: must be a number"),
         (lambda: ModelConfig(widht=3), "model.widht: there is no such setting: did you mean width"),
         (lambda: ModelConfig("s5", 8), "Unexpected positional argument, got 8"),
-        (lambda: OptimizerConfig(0), "optimizer.lr: should be greater than 0, got 0"),
-        (lambda: OptimizerConfig(ema=1.0), "optimizer.ema: should be less than 1"),
-        (lambda: OptimizerConfig(clip=-1), "optimizer.clip: should be greater than or equal to 0"),
+        (lambda: OptimizerConfig(0), "optimizer.lr: must be greater than 0, got 0"),
+        (lambda: OptimizerConfig(ema=1.0), "optimizer.ema: must be less than 1"),
+        (lambda: OptimizerConfig(clip=-1), "optimizer.clip: must be greater than or equal to 0"),
         (lambda: DataConfig(), "data.task: is required"),
-        (lambda: DataConfig(""), "data.task: should have at least 1 character"),
-        (lambda: DataConfig("listops", preset="tiny"), "data.preset: should be 'mini' or 'paper'"),
-        (lambda: DataConfig("listops", folder=""), "data.folder: should have at least 1 character"),
-        (lambda: DataConfig("listops", buckets=99), "data.buckets: should be less than or equal"),
-        (lambda: Config("listops"), "data: should be an instance of DataConfig, got 'listops'"),
-        (lambda: Config(DATA, steps=0), "steps: should be greater than or equal to 1, got 0"),
-        (lambda: Config(DATA, steps=3.5), "steps: should be a valid integer, got 3.5"),
-        (lambda: Config(DATA, steps=10**12), "steps: should be less than or equal to"),
+        (lambda: DataConfig(""), "data.task: must have at least 1 character"),
+        (lambda: DataConfig("listops", preset="tiny"), "data.preset: must be 'mini' or 'paper'"),
+        (lambda: DataConfig("listops", folder=""), "data.folder: must have at least 1 character"),
+        (lambda: DataConfig("listops", buckets=99), "data.buckets: must be less than or equal"),
+        (lambda: Config("listops"), "data: must be an instance of DataConfig, got 'listops'"),
+        (lambda: Config(DATA, steps=0), "steps: must be greater than or equal to 1, got 0"),
+        (lambda: Config(DATA, steps=3.5), "steps: must be a valid integer, got 3.5"),
+        (lambda: Config(DATA, steps=10**12), "steps: must be less than or equal to"),
         (lambda: Config(DATA, steps=50), "optimizer.warmup: must be less than steps = 50, got 100"),
-        (lambda: Config(DATA, seed=-1), "seed: should be greater than or equal to 0"),
-        (lambda: Config(DATA, seed=1.5), "seed: should be a valid integer, got 1.5"),
-        (lambda: Config(DATA, model=None), "model: should be an instance of ModelConfig"),
-        (lambda: with_steps(Config(DATA), 0), "steps: should be greater than or equal to 1"),
+        (lambda: Config(DATA, seed=-1), "seed: must be greater than or equal to 0"),
+        (lambda: Config(DATA, seed=1.5), "seed: must be a valid integer, got 1.5"),
+        (lambda: Config(DATA, model=None), "model: must be an instance of ModelConfig"),
+        (lambda: with_steps(Config(DATA), 0), "steps: must be greater than or equal to 1"),
         (lambda: preset("listpos"), "did you mean listops"),
         (lambda: preset("listops", "mini", "transfomer"), "did you mean transformer"),
-        (lambda: preset("listops", "tiny"), "size: must be mini or paper, got 'tiny'"),
+        (lambda: preset("listops", "tiny"), "preset: must be mini or paper, got 'tiny'"),
     ],
 )
 def test_a_wrong_setting_is_named_in_one_line(make, message):
@@ -119,24 +119,24 @@ def test_a_folder_may_be_a_path(tmp_path):
     [
         (lambda tree: tree["model"].update(widht=3), "model.widht: there is no such setting: did"),
         (
-            lambda tree: tree.update(colour=3),
-            "colour: there is no such setting: choose one of data",
+            lambda tree: tree.update(hue=3),
+            "hue: there is no such setting: choose one of data",
         ),
         (lambda tree: tree.pop("data"), "data: is required"),
-        (lambda tree: tree.update(model=3), "model: should be an object, got 3"),
-        (lambda tree: tree.update(model=[]), "model: should be an object, got []"),
-        (lambda tree: tree.update(steps=3.5), "steps: should be a valid integer, got 3.5"),
-        (lambda tree: tree.update(steps="30"), "steps: should be a valid integer, got '30'"),
-        (lambda tree: tree.update(steps=None), "steps: should be a valid integer, got None"),
-        (lambda tree: tree.update(seed=1.5), "seed: should be a valid integer, got 1.5"),
-        (lambda tree: tree.update(seed=True), "seed: should be a valid integer, got True"),
-        (lambda tree: tree["model"].update(options=None), "model.options: should be an object"),
+        (lambda tree: tree.update(model=3), "model: must be an object, got 3"),
+        (lambda tree: tree.update(model=[]), "model: must be an object, got []"),
+        (lambda tree: tree.update(steps=3.5), "steps: must be a valid integer, got 3.5"),
+        (lambda tree: tree.update(steps="30"), "steps: must be a valid integer, got '30'"),
+        (lambda tree: tree.update(steps=None), "steps: must be a valid integer, got None"),
+        (lambda tree: tree.update(seed=1.5), "seed: must be a valid integer, got 1.5"),
+        (lambda tree: tree.update(seed=True), "seed: must be a valid integer, got True"),
+        (lambda tree: tree["model"].update(options=None), "model.options: must be an object"),
         (lambda tree: tree["model"]["options"].update(order=[[]]), "model.options.order: must be"),
-        (lambda tree: tree["data"].update(preset="tiny"), "data.preset: should be 'mini' or"),
-        (lambda tree: tree["data"].update(task=""), "data.task: should have at least 1 character"),
+        (lambda tree: tree["data"].update(preset="tiny"), "data.preset: must be 'mini' or"),
+        (lambda tree: tree["data"].update(task=""), "data.task: must have at least 1 character"),
         (
             lambda tree: tree["optimizer"].update(lr="fast"),
-            "optimizer.lr: should be a valid number",
+            "optimizer.lr: must be a valid number",
         ),
         (lambda tree: tree["optimizer"].update(warmup=10**6), "optimizer.warmup: must be less"),
     ],
@@ -157,8 +157,8 @@ def test_a_wrong_value_in_a_file_is_named_with_its_path(tmp_path, change, messag
     [
         (b"", "is not JSON"),
         (b"{", "is not JSON"),
-        (b"[]", "should be an object, got []"),
-        (b"null", "should be an object, got None"),
+        (b"[]", "must be an object, got []"),
+        (b"null", "must be an object, got None"),
         (b"{} {}", "is not JSON"),
         (b"\xef\xbb\xbf{}", "begins with a byte order mark"),
         (b"\xff\xfe{\x00}\x00", "is not JSON"),
@@ -168,7 +168,7 @@ def test_a_wrong_value_in_a_file_is_named_with_its_path(tmp_path, change, messag
         (b" " * 2_000_000, "is too large for settings"),
     ],
 )
-def test_a_file_that_holds_no_settings_is_refused_in_one_line(tmp_path, content, message):
+def test_a_file_without_settings_is_rejected_in_one_line(tmp_path, content, message):
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(UserError) as error:
         read_config(tmp_path / "config.json")
@@ -177,7 +177,7 @@ def test_a_file_that_holds_no_settings_is_refused_in_one_line(tmp_path, content,
     assert len(str(error.value)) < 300
 
 
-def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+def test_a_file_that_cannot_be_read_is_rejected(tmp_path):
     with pytest.raises(UserError, match="cannot read"):
         read_config(tmp_path / "none.json")
     with pytest.raises(UserError, match="cannot read"):

@@ -68,7 +68,7 @@ def test_two_processes_give_the_losses_of_one_and_write_once(folder, alone, tmp_
     assert one["test_accuracy"] == two["test_accuracy"]
 
 
-def test_a_batch_that_the_devices_cannot_share_is_refused(folder, tmp_path):
+def test_a_batch_that_the_devices_cannot_share_is_rejected(folder, tmp_path):
     process = started(tmp_path / "run", folder, 3)
     _, err = process.communicate(timeout=100)
     assert process.returncode == 2
@@ -77,8 +77,8 @@ def test_a_batch_that_the_devices_cannot_share_is_refused(folder, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_half_a_description_of_the_processes_is_refused(monkeypatch):
-    with pytest.raises(UserError, match="coordinator: is needed"):
+def test_an_incomplete_description_of_the_processes_raises(monkeypatch):
+    with pytest.raises(UserError, match="coordinator: is required"):
         join_processes(None, 2, 0)
     with pytest.raises(UserError, match="processes: must be given"):
         join_processes("127.0.0.1:1234", None, 0)

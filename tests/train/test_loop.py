@@ -73,13 +73,13 @@ def test_a_run_leaves_settings_metrics_checkpoints_weights_and_scores(whole, tin
 def test_the_scores_are_those_of_a_plain_loop_over_the_test_set(whole, tiny):
     model, task = fractal.load(whole / "model.safetensors"), load_task(tiny)
     correct = []
-    answered = jax.jit(lambda x, count: model(x, lengths=count))
+    compiled = jax.jit(lambda x, count: model(x, lengths=count))
     for i, label in enumerate(task.splits.test.labels):
         (tokens,) = task.splits.test.documents(i)
         padded = np.zeros(task.length, int)
         padded[: len(tokens)] = tokens
-        answer = answered(padded, len(tokens))
-        correct.append(int(jnp.argmax(answer)) == label)
+        logits = compiled(padded, len(tokens))
+        correct.append(int(jnp.argmax(logits)) == label)
     assert evaluate_run(whole)["test_accuracy"] == np.mean(correct)
 
 
@@ -162,13 +162,13 @@ def test_a_corrupted_checkpoint_is_named_and_the_previous_one_used(whole, tiny, 
     assert lines(tmp_path / "run") == lines(whole)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "changed", "missing", "no manifest"])
-def test_every_damage_to_a_file_is_seen(whole, tiny, tmp_path, damage):
+@pytest.mark.parametrize("corruption", ["truncated", "changed", "missing", "no manifest"])
+def test_every_corruption_of_a_file_is_detected(whole, tiny, tmp_path, corruption):
     shutil.copytree(whole / "checkpoints", tmp_path / "checkpoints")
     newest = tmp_path / "checkpoints" / "last" / "24"
     path = max((x for x in newest.rglob("d/*") if x.is_file()), key=lambda x: x.stat().st_size)
     content = path.read_bytes()
-    match damage:
+    match corruption:
         case "truncated":
             path.write_bytes(content[: len(content) // 2])
         case "changed":
@@ -196,9 +196,9 @@ def test_a_checkpoint_of_another_model_or_optimizer_is_a_mismatch(whole, tiny, t
         train(averaged, tmp_path / "run", resume=True)
 
 
-def test_a_folder_without_checkpoints_is_refused(whole, tmp_path):
+def test_a_folder_without_checkpoints_is_rejected(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoints"))
-    with pytest.raises(UserError, match="holds no checkpoints"):
+    with pytest.raises(UserError, match="contains no checkpoints"):
         evaluate_run(tmp_path / "run")
 
 
@@ -222,9 +222,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpo
         ({"data": {"task": "listpos"}}, "did you mean listops"),
     ],
 )
-def test_a_run_that_cannot_be_is_refused_before_anything_is_written(
-    tiny, tmp_path, change, complaint
-):
+def test_an_invalid_run_is_rejected_before_anything_is_written(tiny, tmp_path, change, complaint):
     ((part, values),) = change.items()
     config = dataclasses.replace(tiny, **{part: dataclasses.replace(getattr(tiny, part), **values)})
     with pytest.raises(UserError, match=complaint):
@@ -233,7 +231,7 @@ def test_a_run_that_cannot_be_is_refused_before_anything_is_written(
 
 
 def test_the_folder_of_another_run_is_left_alone(whole, tiny, tmp_path):
-    with pytest.raises(RunExists, match="holds a run: resume it"):
+    with pytest.raises(RunExists, match="already contains a run: resume it"):
         train(tiny, whole)
     with pytest.raises(UserError, match="other settings"):
         train(dataclasses.replace(tiny, seed=5), whole, resume=True)

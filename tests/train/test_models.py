@@ -53,7 +53,7 @@ def test_the_memory_bound_is_below_what_the_parameters_need(tiny, name):
         assert bounds._least_parameters(model) <= config_parameter_count(model, task)
 
 
-def test_memory_is_refused_with_both_numbers(monkeypatch):
+def test_memory_is_rejected_with_both_numbers(monkeypatch):
     monkeypatch.setattr(bounds, "available_bytes", lambda: 2e9)
     bounds.check_model_memory(ModelConfig(width=1024))
     with pytest.raises(UserError, match=r"at least [\d,.]+ GB needed, 2\.0 GB available"):

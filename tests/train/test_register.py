@@ -70,7 +70,7 @@ def test_names_are_known():
         preset("spikes", "paper")
 
 
-def test_an_own_mixer_is_trained_evaluated_saved_and_loaded(run):
+def test_a_custom_mixer_is_trained_evaluated_saved_and_loaded(run):
     result = json.loads((run / "result.json").read_text())
     assert (result["model"], result["task"], result["metric"]) == ("leaky", "spikes", "accuracy")
     assert evaluate_run(run)["test_accuracy"] == result["test_accuracy"]
@@ -81,7 +81,7 @@ def test_an_own_mixer_is_trained_evaluated_saved_and_loaded(run):
     assert evaluate(model, task, "test", batch=7)["loss"] == pytest.approx(result["test_loss"])
 
 
-def test_an_own_mixer_is_loaded_in_a_new_process_by_its_plugin_only(run):
+def test_a_custom_mixer_is_loaded_in_a_new_process_by_its_plugin_only(run):
     command = [sys.executable, "-m", "fractal.cli", "eval", str(run)]
     plugins = ["--plugin", LEAKY, "--plugin", SPIKES]
     done = subprocess.run([*command, *plugins], capture_output=True, text=True, check=True)
@@ -97,7 +97,7 @@ def test_an_own_mixer_is_loaded_in_a_new_process_by_its_plugin_only(run):
 
 
 @pytest.mark.parametrize("model", ["neighbors", "average"])
-def test_own_blocks_and_models_are_trained_on_an_own_regression(model, tmp_path):
+def test_custom_blocks_and_models_are_trained_on_a_custom_regression(model, tmp_path):
     config = with_steps(preset("pulse", "mini", model), 3)
     small = dataclasses.replace(config.model, width=4, depth=2)
     config = dataclasses.replace(config, model=small, log_every=1)
@@ -118,7 +118,7 @@ def test_own_blocks_and_models_are_trained_on_an_own_regression(model, tmp_path)
     assert result["test_loss"] == pytest.approx(error)
 
 
-def test_own_parts_are_compared(tmp_path, capfd):
+def test_custom_models_are_compared(tmp_path, capfd):
     arguments = ["compare", "spikes", "--models", "fractal,leaky", "--seeds", "1", "--steps", "2"]
     arguments += ["--plugin", LEAKY, "--plugin", SPIKES, "--model.options.order", "2", "--json"]
     assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
@@ -168,7 +168,7 @@ def factory(width, *, key):
         (lambda: register_task("a b", tasks.from_arrays), "name: must consist of"),
     ],
 )
-def test_a_wrong_registration_is_refused_in_one_line(call, message):
+def test_a_wrong_registration_is_rejected_in_one_line(call, message):
     with pytest.raises(UserError) as error:
         call()
     assert message in str(error.value)

@@ -22,7 +22,7 @@ class DeepSet(eqx.Module):
         self.head = eqx.nn.Linear(width, task.outputs, key=last)
 
     def __call__(self, x, *, lengths=None, key=None):
-        """Answer (outputs,) for one sequence; `key` is None in evaluation."""
+        """Output (outputs,) for one sequence; `key` is None in evaluation."""
         features = jax.nn.gelu(jax.vmap(self.encoder)(x))
         for layer in self.layers:
             features = jax.nn.gelu(jax.vmap(layer)(features))

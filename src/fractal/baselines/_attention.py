@@ -119,7 +119,7 @@ class Attention(eqx.Module):
     ) -> tuple[Float[Array, " width"], AttentionState]:
         """Output (width,) for one sample u (width,), and the next state.
 
-        The cache grows, so that every step is compiled anew.
+        The cache grows, so that every step is recompiled.
         """
         check_causal_attention(self.causal)
         y, after = self(check_sample(u, len(self.out))[None], state, dt)

@@ -1,1 +1,1 @@
-"""Benchmarks: contestants measured in turns in a single process, and their ratios."""
+"""Benchmarks: candidates measured in turns in a single process, and their ratios."""

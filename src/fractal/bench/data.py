@@ -1,4 +1,4 @@
-"""The time to prepare a batch, and the time of the training step that uses it."""
+"""The time to prepare a batch, and the time of the train step that uses it."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ _TURN = 20  # batches per timing: a single one is too short
 
 
 def bench_data() -> dict:
-    """Milliseconds per batch and per training step, for the mini presets of FRACTAL."""
+    """Milliseconds per batch and per train step, for the mini presets of FRACTAL."""
     times, ahead = {}, {}
     for name in _TASKS:
         config, devices = preset(name, "mini", "fractal"), Devices()

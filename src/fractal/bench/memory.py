@@ -24,7 +24,7 @@ def bench_memory() -> dict:
     for memory in (blocks, singles, legs):
         memory.push(block)
     dense = _Dense(ORDER, block[:STEPS, 0])
-    contestants = {
+    candidates = {
         "block": (BLOCK, lambda: blocks.push(block)),
         "block, LegS": (BLOCK, lambda: legs.push(block)),
         "single samples": (STEPS, lambda: [singles.push(single) for _ in range(STEPS)]),
@@ -34,13 +34,13 @@ def bench_memory() -> dict:
     by_order = {}
     for order in ORDERS:
         by_order[order] = OnlineMemory(ALPHA, order).push(block)
-        contestants[f"block, N = {order}"] = (
+        candidates[f"block, N = {order}"] = (
             BLOCK,
             lambda memory=by_order[order]: memory.push(block),
         )
-    timings = interleaved({name: call for name, (_, call) in contestants.items()})
+    timings = interleaved({name: call for name, (_, call) in candidates.items()})
     per_sample = {
-        name: timings[name].scaled(1e6 / samples) for name, (samples, _) in contestants.items()
+        name: timings[name].scaled(1e6 / samples) for name, (samples, _) in candidates.items()
     }
     ours = per_sample["block"]["median"]
     return {

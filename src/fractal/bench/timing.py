@@ -1,4 +1,4 @@
-"""Timing on a noisy machine: contestants are called in turns, and medians are compared."""
+"""Timing on a noisy machine: candidates are called in turns, and medians are compared."""
 
 import dataclasses
 import time
@@ -16,20 +16,20 @@ class Timing:
     high: float
 
     def scaled(self, factor: float) -> dict[str, float]:
-        """The same in another unit, as JSON can hold it."""
+        """The same in another unit, as JSON-serializable values."""
         return {name: value * factor for name, value in dataclasses.asdict(self).items()}
 
 
 def interleaved(
-    contestants: Mapping[str, Callable[[], object]], rounds: int = 9, pause: float = 0.0
+    candidates: Mapping[str, Callable[[], object]], rounds: int = 9, pause: float = 0.0
 ) -> dict[str, Timing]:
-    """Time each contestant once per round, after a warm-up round.
+    """Time each candidate once per round, after a warm-up round.
 
-    `pause` seconds before each call let the threads of the previous contestant go idle.
+    `pause` seconds before each call let the threads of the previous candidate go idle.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for turn in range(rounds + 1):
-        for name, call in contestants.items():
+        for name, call in candidates.items():
             time.sleep(pause)
             start = time.perf_counter()
             call()

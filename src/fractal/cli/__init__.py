@@ -58,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     if not arguments:
-        raise UserError(f"name a command: {', '.join(_COMMANDS)}; or --help")
+        names = ", ".join(_COMMANDS)
+        raise UserError(f"missing command: choose one of {names}; see fractal --help")
     name, *rest = arguments
     if name in ("-h", "--help"):
         print(_help())
@@ -87,8 +88,10 @@ def _help() -> str:
 
 
 def _check_not_empty(arguments: list[str]) -> None:
-    """Refuse empty strings: no option of any command has such a value."""
+    """Raise `UserError` if an argument is empty: no option of any command has such a value."""
     for before, word in zip(["", *arguments], arguments, strict=False):
         if word == "" or (word.startswith("--") and word.endswith("=")):
-            flag = word[:-1] or (before if before.startswith("-") else "an argument")
-            raise UserError(f"{flag}: must not be empty")
+            flag = word[:-1] or (before if before.startswith("-") else "")
+            raise UserError(
+                f"{flag}: must not be empty" if flag else "an argument must not be empty"
+            )

@@ -18,7 +18,8 @@ class Bench:
 
     Args:
         subject: memory, the online memory; scan, the scan by method and length; layer, the layer
-            compared with its limit and S5; data, the time per batch and per training step.
+            compared with a lower bound, its two matrix products without the scan, and with S5;
+            data, the time per batch and per train step.
         json: print one JSON object instead of a table.
     """
 
@@ -26,7 +27,6 @@ class Bench:
     json: bool = False
 
     def run(self) -> int:
-        """Print the result."""
         if self.subject == "memory":
             from ..bench.memory import bench_memory as bench
         elif self.subject == "scan":

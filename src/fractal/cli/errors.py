@@ -11,7 +11,6 @@ _OPTIONS = {
     "folder": "--out",
     "loggers": "--log",
     "model.name": "--model",
-    "size": "--preset",
 }
 
 

@@ -17,6 +17,7 @@ from .._memory import OnlineMemory
 from ..report.recall import AGE_LABELS, error_by_age, sample_ages
 from .console import Stdout
 from .csv_series import read_series
+from .parse import NO_HINT
 
 _MOST_PLOTTED = 8
 _LARGEST_ORDER = 1024  # a minute of eigenvalues; the time grows with the third power
@@ -39,7 +40,7 @@ class Memory:
     file: Annotated[pathlib.Path, tyro.conf.Positional]
     alpha: float = 0.9
     order: int = 64
-    plot: pathlib.Path | None = None
+    plot: Annotated[pathlib.Path | None, NO_HINT] = None
     json: bool = False
 
     def run(self) -> int:
@@ -52,7 +53,7 @@ class Memory:
         with np.errstate(over="ignore"):
             spread = series.samples.std(axis=0)
         if not np.isfinite(spread).all():
-            raise UserError(f"{self.file} holds numbers too large to square (above 1e150)")
+            raise UserError(f"{self.file} contains numbers too large to square (above 1e150)")
         ages = sample_ages(len(series.samples))
         recalled = {
             _label(alpha): self._memory(alpha, series.samples).recall(ages)

@@ -20,6 +20,8 @@ except ImportError:  # another tyro prints its own message, in several lines
 
 UNPREFIXED = {"prefix": ""}
 """Metadata of a field whose own name is not part of the options within it."""
+NO_HINT = tyro.conf.arg(help_behavior_hint="")
+"""Marks an option without a default value, so that its help does not end in "(default: None)"."""
 _OPTION = "--model.options."
 _EXPECTED = {"INT": "a whole number", "FLOAT": "a number"}
 _CONFIG = (
@@ -39,10 +41,10 @@ def parse(kind: Any, arguments: Sequence[str], program: str) -> Any:
     if any(field.name == "options" for field in dataclasses.fields(kind)):
         options, arguments = _model_options(arguments)
 
-    def refuse(event: Any) -> NoReturn:
+    def reject(event: Any) -> NoReturn:
         raise UserError(_one_line(event, kind, arguments, program))
 
-    hook = contextlib.nullcontext() if events is None else events.on_parse_error(refuse)
+    hook = contextlib.nullcontext() if events is None else events.on_parse_error(reject)
     with hook:
         command = tyro.cli(kind, prog=program, args=arguments, config=_CONFIG)
     return command if not options else dataclasses.replace(command, options=options)

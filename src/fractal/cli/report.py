@@ -9,6 +9,7 @@ import tyro
 
 from .._errors import UserError
 from .._files import write_whole
+from .parse import NO_HINT
 from .plugins import import_plugins
 
 _BENCHMARKS = pathlib.Path("benchmarks")
@@ -19,7 +20,7 @@ class Report:
     """Write one HTML page of your runs, or, without runs, of the claims and the evidence.
 
     The page needs no network. Of runs it shows scores over seeds, learning curves, settings that
-    differ, predictions on the test set, the worst examples, speed, size and provenance.
+    differ, predictions on the test set, the worst examples, speed, memory and provenance.
 
     Example: fractal report runs/compare-listops-mini
 
@@ -27,16 +28,15 @@ class Report:
         runs: run folders, folders of runs, or folders of `fractal compare`.
         out: folder for the page, index.html.
         benchmarks: folder with the output of `fractal bench … --json`, without runs only.
-        plugin: your own .py file or module that registers models and tasks; repeatable.
+        plugin: Python file or module that registers models and tasks.
     """
 
-    runs: Annotated[tuple[pathlib.Path, ...], tyro.conf.Positional] = ()
+    runs: Annotated[tuple[pathlib.Path, ...], tyro.conf.Positional, NO_HINT] = ()
     out: pathlib.Path = pathlib.Path("report")
     benchmarks: pathlib.Path = _BENCHMARKS
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
 
     def run(self) -> int:
-        """Print the path of the page."""
         html = self._runs() if self.runs else self._evidence()
         path = self.out / "index.html"
         try:
@@ -51,7 +51,7 @@ class Report:
         from ..report.run_page import runs_page  # matplotlib is slow to load
 
         if self.benchmarks != _BENCHMARKS:
-            raise UserError("is for the page without runs", argument="benchmarks")
+            raise UserError("cannot be combined with runs", argument="benchmarks")
         import_plugins(self.plugin)
         return runs_page(self.runs)
 
@@ -60,7 +60,7 @@ class Report:
         from ..report.speed import BENCHMARKS
 
         if self.plugin:
-            raise UserError("is for a report of runs", argument="plugin")
+            raise UserError("requires at least one run", argument="plugin")
         folder = self.benchmarks
         # The default folder exists in a clone only.
         if folder != _BENCHMARKS and not folder.is_dir():

@@ -54,7 +54,6 @@ class Settings:
     optimizer: _Optimizer = dataclasses.field(default_factory=_Optimizer)
 
     def any_given(self) -> bool:
-        """Whether there is any."""
         return any(_given(part) for part in (self.run, self.data, self.model, self.optimizer))
 
     def applied(self, config: Config, options: dict[str, Any]) -> Config:

@@ -29,7 +29,7 @@ from ..train import (
     with_steps,
 )
 from .console import Stdout
-from .parse import UNPREFIXED
+from .parse import NO_HINT, UNPREFIXED
 from .plugins import import_plugins
 from .settings import Settings
 
@@ -46,18 +46,21 @@ class Train:
     Example: fractal train listops --model s5 --steps 500 --model.depth 3
 
     Args:
-        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist or a plugin's.
-        model: fractal, s5, s4, s4d, dss, lmu, transformer, performer or a plugin's.
-        preset: mini, minutes on a laptop, the default; paper, the published recipe, for GPUs.
+        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist, or a task
+            registered by a plugin.
+        model: fractal, s5, s4, s4d, dss, lmu, transformer, performer, or a model registered by a
+            plugin; default fractal.
+        preset: mini (default; minutes on a laptop) or paper (published settings, for GPUs; for
+            smnist and psmnist, which have no published settings, our own).
         out: folder of the run; default runs/TASK-MODEL-PRESET-SEED.
         data: folder with the task's data, unless it is generated or downloaded.
         validation: test selects the best checkpoint on the test set, as papers do for text.
-        steps: training steps; warmup and intervals are scaled in proportion.
+        steps: number of train steps; warmup and intervals are scaled in proportion.
         seed: seed of the weights, the order of the data and dropout.
         resume: resume the run in this folder.
         config: take all settings from this JSON file, such as a run's config.json.
-        plugin: a file FILE.py or a module that registers your own models and tasks; repeatable.
-        log: a further logger: tensorboard, wandb or trackio; repeatable.
+        plugin: Python file or module that registers models and tasks.
+        log: a further logger: tensorboard, wandb or trackio.
         show: print the settings as JSON, and do nothing else.
         json: print the scores as one JSON object.
         coordinator: HOST:PORT of the first of several processes, or auto (Slurm, MPI).
@@ -65,30 +68,31 @@ class Train:
         process: number of this process, from 0.
     """
 
-    task: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")] = None
-    model: str | None = None
-    preset: Literal["mini", "paper"] | None = None
-    out: pathlib.Path | None = None
-    data: pathlib.Path | None = None
-    validation: Literal["held-out", "test"] | None = None
-    steps: int | None = None
-    seed: int | None = None
-    resume: pathlib.Path | None = None
-    config: pathlib.Path | None = None
+    task: Annotated[
+        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help_behavior_hint="")
+    ] = None
+    model: Annotated[str | None, NO_HINT] = None
+    preset: Annotated[Literal["mini", "paper"] | None, NO_HINT] = None
+    out: Annotated[pathlib.Path | None, NO_HINT] = None
+    data: Annotated[pathlib.Path | None, NO_HINT] = None
+    validation: Annotated[Literal["held-out", "test"] | None, NO_HINT] = None
+    steps: Annotated[int | None, NO_HINT] = None
+    seed: Annotated[int | None, NO_HINT] = None
+    resume: Annotated[pathlib.Path | None, NO_HINT] = None
+    config: Annotated[pathlib.Path | None, NO_HINT] = None
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     log: tyro.conf.UseAppendAction[tuple[Literal["tensorboard", "wandb", "trackio"], ...]] = ()
     show: bool = False
     json: bool = False
-    coordinator: str | None = None
-    processes: int | None = None
-    process: int | None = None
+    coordinator: Annotated[str | None, NO_HINT] = None
+    processes: Annotated[int | None, NO_HINT] = None
+    process: Annotated[int | None, NO_HINT] = None
     settings: Annotated[Settings, tyro.conf.arg(name="")] = dataclasses.field(
         default_factory=Settings, metadata=UNPREFIXED
     )
     options: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def run(self) -> int:
-        """Print the scores, beside those of trivial baselines."""
         keep_freed_memory()
         import_plugins(self.plugin)
         config = self._resumed() if self.resume else self._settings()
@@ -118,9 +122,9 @@ class Train:
             or self.settings.any_given()
             or any(getattr(self, name) is not None for name in fixed)
         ):
-            raise UserError("uses the settings of the run: give no others", argument="resume")
+            raise UserError("cannot be combined with other settings", argument="resume")
         if not (self.resume / "config.json").exists():
-            message = f"{self.resume} holds no run: there is no config.json in it"
+            message = f"{self.resume} contains no run: there is no config.json in it"
             raise UserError(message, argument="resume")
         return read_config(self.resume / "config.json")
 
@@ -128,11 +132,12 @@ class Train:
         """A preset or a file, changed by the options given."""
         if self.config is not None:
             if any(value is not None for value in (self.task, self.model, self.preset)):
-                message = "holds task, model and preset: give no others"
+                message = "cannot be combined with TASK, --model or --preset"
                 raise UserError(message, argument="config")
             config = read_config(self.config)
         elif self.task is None:
-            raise UserError(f"name a task: {', '.join(task_names())}; or --resume DIR")
+            names = ", ".join(task_names())
+            raise UserError(f"missing TASK: choose one of {names}, or use --resume DIR")
         else:
             model = "fractal" if self.model is None else self.model
             config = preset(self.task, self.preset or "mini", model)
@@ -168,7 +173,7 @@ def command_hints() -> Iterator[None]:
         raise hint from None
     except RunExists as error:
         raise UserError(
-            f"{error.folder} holds a run: resume it with --resume {error.folder}, "
+            f"{error.folder} already contains a run: resume it with --resume {error.folder}, "
             "or choose another --out"
         ) from None
     except MissingData as error:
@@ -227,14 +232,13 @@ class Eval:
 
     Args:
         run_folder: folder of a run.
-        plugin: a file FILE.py or a module that registers your own models and tasks; repeatable.
+        plugin: Python file or module that registers models and tasks.
     """
 
     run_folder: Annotated[pathlib.Path, tyro.conf.Positional]
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
 
     def run(self) -> int:
-        """Print one JSON object."""
         import_plugins(self.plugin)
         with command_hints():
             print(json.dumps(evaluate_run(self.run_folder)))

@@ -5,6 +5,7 @@ import json
 import pathlib
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 from rich.table import Table
 
@@ -15,6 +16,7 @@ from ..report.paper_tables import Conditions, condition_numbers, condition_table
 from ..report.table import shown
 from ..report.verification import verify
 from .console import Stdout
+from .parse import NO_HINT
 
 _STYLE = {"confirmed": "green", "refuted": "red", "holds": "bold green", "fails": "bold red"}
 
@@ -30,7 +32,7 @@ class Verify:
         json: print one JSON object instead of tables.
     """
 
-    figures: pathlib.Path | None = None
+    figures: Annotated[pathlib.Path | None, NO_HINT] = None
     json: bool = False
 
     def run(self) -> int:
@@ -67,7 +69,7 @@ def _show(claims: Sequence[Claim], conditions: Sequence[Conditions]) -> None:
     console = Stdout()
     for title, third, verdicts in (
         ("The paper's claims", "published", ("confirmed", "refuted")),
-        ("Properties of this library", "promised", ("holds", "fails")),
+        ("Properties of this library", "required", ("holds", "fails")),
     ):
         claim_table = Table(title=title, title_justify="left", show_lines=True)
         for column in ("where", "claim", third, "measured", "verdict"):

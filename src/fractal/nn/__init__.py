@@ -1,4 +1,4 @@
-"""Trainable layers and models in JAX (Phase 2 of the paper's figure).
+"""Trainable layers and models in JAX.
 
 A `SequenceModel` is a stack of `Block`s, a `Block` contains a mixer such as `FractalSSM`, and the
 mixer computes a linear recurrence (`linear_scan`).

@@ -47,6 +47,6 @@ def reversed_elapsed(
     """Elapsed time per step of the reverse scan, whose time starts at the last sample."""
     if clock == "uniform":
         return elapsed_per_step(clock, length, jnp.zeros((), dt.dtype), dt, mask)
-    backwards = jnp.broadcast_to(dt, (length,))[::-1]
+    backward = jnp.broadcast_to(dt, (length,))[::-1]
     mask = None if mask is None else mask[::-1]
-    return elapsed_per_step(clock, length, jnp.zeros((), dt.dtype), backwards, mask)[::-1]
+    return elapsed_per_step(clock, length, jnp.zeros((), dt.dtype), backward, mask)[::-1]

@@ -104,7 +104,7 @@ class SequenceModel(eqx.Module):
         - `width`, `depth`: number of channels and number of blocks.
         - `task`: `"classification"` and `"regression"`: one output per sequence, or one per step
           with `pooling="none"`; `"retrieval"`: one output per pair of sequences; `"next-token"`:
-          logits per step.
+          logits per step. `SequenceModel(task=…)` takes `Task.kind`, not the name of a task.
         - `tokens`: whether the input is token ids, (time,), or values, (time, inputs).
         - `pooling`: `"mean"` (default), `"last"` or `"none"` (the default of `"next-token"`).
         - `gate`, `norm`, `dropout`: options of `Block`.

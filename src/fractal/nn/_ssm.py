@@ -99,7 +99,8 @@ class FractalSSM(eqx.Module):
           spaced from 0 to 0.9.
         - `init`: initial eigenvalues. `"normal"`: normal part of the operator, with equal decay of
           all modes of a block (recommended for training); `"fractional"`: the exact eigenvalues
-          (normal for α < 0.01); `"published"`: those of the paper, for N ≤ 8.
+          (normal for α < 0.01); `"published"`: those of the paper, for N ≤ 8 (10
+          for small α).
         - `clock`: `"uniform"`, or `"scale-invariant"` for states that do not depend on the sampling
           rate of the input.
         - `bidirectional`: add a second scan, in reverse time.

@@ -1,6 +1,6 @@
 """The slider over α: measure, spectrum and recall, drawn once with a frame per value of α.
 
-Each figure holds the artists of all values, marked by their gid; the page shows those of one value.
+Each figure contains the artists of all values, marked by their gid; the page shows those of one.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from .. import theory
 from .._memory import OnlineMemory
-from .figures import BLUE, GREY, VERMILION, finish, new_figure
+from .figures import BLUE, GRAY, VERMILION, finish, new_figure
 from .recall import AGE_LABELS, brownian, error_by_age, sample_ages
 from .svg import FRAME
 
@@ -103,7 +103,7 @@ def recall_figure(one: Recalled, share: float = 1.0) -> Figure:
     first = round((1 - share) * LENGTH)
     shown = np.unique(np.linspace(first, LENGTH - 1, POINTS).round().astype(int))
     ages = sample_ages(LENGTH)[shown]
-    axes.plot(ages, one.signal[shown], color=GREY, linewidth=1, label="signal")
+    axes.plot(ages, one.signal[shown], color=GRAY, linewidth=1, label="signal")
     legs = one.values[0.0][shown]
     axes.plot(ages, legs, "--", color=BLUE, linewidth=1.2, label="LegS")
     for alpha, values in one.values.items():

@@ -7,14 +7,14 @@ from jaxtyping import Float, Int
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from .figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, finish, new_figure
+from .figures import BLACK, BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, finish, new_figure
 from .table import Cell, Quartiles, Spread, value
 
-PALETTE = (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, GREY, BLACK)
+PALETTE = (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, GRAY, BLACK)
 _MARKERS = "os^Dv*Xp"
 # Transparent to opaque, so that a chart is readable on a light and on a dark page.
 _HEAT = LinearSegmentedColormap.from_list("heat", [(0, 0.45, 0.7, 0), (0, 0.45, 0.7, 0.9)])
-_MOST_NUMBERED = 12  # classes of a confusion matrix whose cells hold numbers
+_MOST_NUMBERED = 12  # classes of a confusion matrix whose cells contain numbers
 _SHORTEN = 28  # characters of a name beside an axis
 
 
@@ -69,7 +69,7 @@ def dots(
             axes.errorbar(middle, y, xerr=errors, fmt=_MARKERS[index % 8], color=color,
                           markersize=4, capsize=2, linewidth=1.2, label=legend)  # fmt: skip
     for style, (name, at) in zip(("--", ":", "-."), drawn.items(), strict=False):
-        axes.axvline(at, color=GREY, linestyle=style, linewidth=1.2, label=plain(name))
+        axes.axvline(at, color=GRAY, linestyle=style, linewidth=1.2, label=plain(name))
     axes.set_xscale(scale)
     axes.set_yticks(range(len(rows)), [short(name) for name in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
@@ -106,16 +106,16 @@ def confusion(counts: Int[np.ndarray, "classes classes"], names: Sequence[str]) 
 def residuals(
     predicted: Float[np.ndarray, " values"], target: Float[np.ndarray, " values"]
 ) -> Figure:
-    """SavedPredictions against targets, and the histogram of their differences."""
+    """Predictions against targets, and the histogram of their differences."""
     figure, ((left, right),) = new_figure(1, 2, 7.2, 3.2)
     some = np.unique(np.linspace(0, len(target) - 1, 2000).astype(int))
     left.plot(target[some], predicted[some], ".", color=BLUE, markersize=3, alpha=0.5,
               rasterized=True)  # fmt: skip
     ends = [min(target.min(), predicted.min()), max(target.max(), predicted.max())]
-    left.plot(ends, ends, "--", color=GREY, linewidth=1)
+    left.plot(ends, ends, "--", color=GRAY, linewidth=1)
     finish(left, "", "target", "prediction")
     right.hist(predicted - target, bins=40, color=BLUE)
-    right.axvline(0.0, color=GREY, linestyle="--", linewidth=1)
+    right.axvline(0.0, color=GRAY, linestyle="--", linewidth=1)
     finish(right, "", "prediction − target", "examples")
     return figure
 

@@ -1,4 +1,4 @@
-"""A claim: the published or promised value, the measured value, and the verdict."""
+"""A claim: the published or required value, the measured value, and the verdict."""
 
 import dataclasses
 from typing import Literal
@@ -27,13 +27,11 @@ class Claim:
 def of_paper(
     source: str, statement: str, published: str, measured: str, value: float, true: bool | np.bool_
 ) -> Claim:
-    """A claim of the paper."""
     verdict = "confirmed" if true else "refuted"
     return Claim(source, statement, published, measured, float(value), verdict)
 
 
 def of_ours(
-    source: str, statement: str, promised: str, measured: str, value: float, true: bool | np.bool_
+    source: str, statement: str, required: str, measured: str, value: float, true: bool | np.bool_
 ):
-    """A property that this library promises."""
-    return Claim(source, statement, promised, measured, float(value), "holds" if true else "fails")
+    return Claim(source, statement, required, measured, float(value), "holds" if true else "fails")

@@ -35,7 +35,7 @@ from .table import Cell, Quartiles, Table, value
 from .verification import verify
 
 _LEAD = (
-    "State-space models whose memory weighs the past by a power law in age, (t − x)^(−α). This "
+    "State-space models whose memory weights the past by a power law in age, (t − x)^(−α). This "
     "page compares the claims of the paper with measurements, and lists the speed of this library."
 )
 
@@ -96,8 +96,8 @@ def slider_section(alphas: tuple[float, ...] = alpha_sweep.ALPHAS) -> Section:
         "The effect of α",
         [
             Text(
-                "α sets how much more the recent past weighs. At α = 0 the whole past weighs the "
-                "same, which is HiPPO-LegS. Move the slider, or use the arrow keys."
+                "α controls how strongly the recent past is weighted. At α = 0 all of the history "
+                "has equal weight (HiPPO-LegS). Move the slider, or use the arrow keys."
             ),
             AlphaSlider(alphas, alpha_sweep.START, charts, signals, summaries),
             Text(
@@ -132,7 +132,7 @@ def claim_section(found: Sequence[Claim], conditions: Sequence[Conditions]) -> S
             ),
             ClaimTable(
                 "Properties of this library",
-                "promised",
+                "required",
                 [claim for claim in found if claim.verdict in ("holds", "fails")],
             ),
             condition_table(conditions),
@@ -192,7 +192,7 @@ def figure_section() -> Section:
 
 
 def speed_section(found: Mapping[str, Benchmark | None]) -> Section:
-    """All benchmarks, with their limits and alternatives."""
+    """All benchmarks, with lower bounds and alternatives."""
     blocks: list[PageBlock] = [
         Text(
             "The entries of a chart were measured in turns in a single process, so that their "
@@ -226,11 +226,12 @@ def _speed_charts(name: str, shown: Table) -> list[Chart]:
     for key, rows in kinds.items():
         title = f"{shown.caption}, {key[0]}" if key else shown.caption
         cells: dict[str, dict[str, Cell]] = {str(row[first]): {"time": row[times]} for row in rows}
-        limits = [value(row[times]) for row in rows if row[first] == "limit"]
+        bounds = [value(row[times]) for row in rows if row[first] == "lower bound"]
         said = ", ".join(f"{row[first]} {value(row[times]):.3g}" for row in rows)
         unit = times.split(" (")[0]
         scale = "log" if name == "memory" else "linear"
-        figure = dots(cells, unit, scale=scale, references={"limit": limits[0]} if limits else {})
+        references = {"lower bound": bounds[0]} if bounds else {}
+        figure = dots(cells, unit, scale=scale, references=references)
         charts.append(Chart(title, f"{title}, {unit}: {said}.", figure))
     return charts
 

@@ -25,7 +25,7 @@ from .recall import brownian, error_by_age, sample_ages
 
 # Okabe and Ito's palette: distinct under every common form of color blindness.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+BLUE, VERMILION, PURPLE, GRAY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
 # From nearly transparent: readable on a light and on a dark page.
 _ENTRIES = LinearSegmentedColormap.from_list("entries", [(0, 0.45, 0.7, 0.08), (0, 0.45, 0.7, 1)])
 
@@ -137,9 +137,9 @@ def spectrum() -> Figure:
         found = theory.diagonalize(theory.operator(theory.Fractional(alpha), order)).eigenvalues
         axes.plot(np.real(found), np.imag(found), marker, color=color, markersize=3.5,
                   label=f"fractional, α = {alpha}")  # fmt: skip
-    axes.axvline(0.5, color=GREY, linestyle="--", linewidth=1)
+    axes.axvline(0.5, color=GRAY, linestyle="--", linewidth=1)
     axes.annotate(
-        "Re λ > ½: proved", (0.52, 200), fontsize=8, color=GREY, rotation=90, va="top", ha="left"
+        "Re λ > ½: proved", (0.52, 200), fontsize=8, color=GRAY, rotation=90, va="top", ha="left"
     )
     axes.set_xscale("log")
     axes.set_xlim(0.4, 1e5)
@@ -164,8 +164,8 @@ def conditioning() -> Figure:
         axes.plot(list(PRINTED_CONDITION), printed, "x", color=color,
                   label=f"published, as printed, α = {alpha}")  # fmt: skip
         axes.plot(wide, ours, "-o", color=color, markersize=3, label=f"fractional, α = {alpha}")
-    axes.axhline(1e16, color=GREY, linewidth=1)
-    axes.annotate("float64 has no digits left", (70, 3e16), fontsize=8, color=GREY)
+    axes.axhline(1e16, color=GRAY, linewidth=1)
+    axes.annotate("float64 has no digits left", (70, 3e16), fontsize=8, color=GRAY)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(wide, [str(n) for n in wide])
@@ -207,7 +207,7 @@ def _recalled(u: Float[np.ndarray, "time paths"], order: int):
     ):
         x = theory.project(measure, u, order)
         yield name, theory.recall(measure, x, ages), color, style
-    # The published system at α holds M times the LegS state; the paper reads it under μ_α.
+    # The published system at α contains M times the LegS state; the paper interprets it under μ_α.
     state = legs.coefficients @ theory.to_legs(0.9, order).T
     yield (
         "published, α = 0.9",

@@ -1,4 +1,4 @@
-"""Properties that this library promises of the fractional operator and its memory, measured."""
+"""Properties of the fractional operator and its memory, measured."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,6 @@ ORDERS = (8, 16, 32, 64)
 
 
 def claims() -> list[Claim]:
-    """All properties."""
     return [
         legs_at_zero(),
         exact_on_polynomials(),
@@ -44,7 +43,7 @@ def exact_on_polynomials() -> Claim:
     for alpha in ALPHAS:
         for order in ORDERS:
             op = theory.operator(theory.Fractional(alpha), order)
-            # Row m of V⁻¹ holds the coefficients of ξ^m, scaled as V⁻¹B = u(t) is.
+            # Row m of V⁻¹ contains the coefficients of ξ^m, scaled as V⁻¹B = u(t) is.
             wider = theory.published_operator(alpha, order + 2)
             rows = theory.published_spectrum(alpha, order + 2).V_inv[: order + 1]
             x = (rows / (rows @ wider.B)[:, None])[:, :order]
@@ -72,7 +71,7 @@ def stable() -> Claim:
         "theory §3",
         "the fractional operator is stable for every N and α: Re λ > ½",
         "> 0.5",
-        f"smallest {smallest:.3f} (N ≤ 128, α from 0.01 to 0.99)",
+        f"smallest {smallest:.3f} (8 ≤ N ≤ 128, α from 0.01 to 0.99)",
         smallest,
         smallest > 0.5,
     )

@@ -57,10 +57,10 @@ class Charts:
 
 @dataclasses.dataclass(frozen=True)
 class ClaimTable:
-    """Claims with their verdicts; `promised` heads the column of published values."""
+    """Claims with their verdicts; `heading` is that of the published or required values."""
 
     caption: str
-    promised: str
+    heading: str
     claims: Sequence[Claim]
 
 
@@ -101,7 +101,6 @@ def missing(file: str, command: str) -> Text:
 
 
 def render(title: str, lead: str, sections: Sequence[Section]) -> str:
-    """The page as HTML."""
     script = _file("slider.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     text = (
@@ -120,7 +119,7 @@ def render(title: str, lead: str, sections: Sequence[Section]) -> str:
             inline=_numbered(),
         )
     )
-    # Names read from files may hold what UTF-8 cannot encode.
+    # Names read from files may contain what UTF-8 cannot encode.
     return text.encode(errors="replace").decode()
 
 

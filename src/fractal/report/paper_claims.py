@@ -133,7 +133,7 @@ def growth_far_from_diagonal() -> Claim:
 
 
 def interpolation() -> Claim:
-    """A(α) = M A(0) M⁻¹: the published pair is LegS in other coordinates."""
+    """A(α) = M A(0) M⁻¹: the published operator is LegS in other coordinates."""
     worst = 0.0
     legs = theory.operator(theory.LegS(), 32)
     for alpha in (0.3, 0.6, 0.9):
@@ -373,7 +373,7 @@ def power_law_rule(
 ) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
     """Relative ages and weights for integrals under the power-law measure.
 
-    In v = age^(1−α) the measure is uniform on [0, 1]. Gauss-Legendre panels that halve towards 0
+    In v = age^(1−α) the measure is uniform on [0, 1]. Gauss-Legendre panels that halve toward 0
     resolve the fractional power there; a panel is exact for polynomials of high degree in age.
     """
     nodes, weights = legendre.leggauss(points)

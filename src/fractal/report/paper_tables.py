@@ -60,7 +60,7 @@ def lra_averages() -> list[Claim]:
 
 
 def s5_reported() -> Claim:
-    """The S5 row comes from the S5 paper according to the caption, from an own run in the text."""
+    """The caption says that the S5 row is from the S5 paper, the text that it was re-run."""
     mean = sum(S5_OWN[:-1]) / 6
     return of_paper(
         "Table 2",

@@ -39,7 +39,7 @@ class Group(NamedTuple):
 
 
 def runs_page(paths: Sequence[pathlib.Path]) -> str:
-    """The page as HTML. UserError where a folder holds no run, or a file cannot be used."""
+    """The page as HTML. UserError where a folder contains no run, or a file cannot be used."""
     runs = [read_run(folder) for folder in find_runs(paths)]
     groups = grouped(runs)
     tasks = list(dict.fromkeys(run.task for run in runs))
@@ -54,7 +54,7 @@ def runs_page(paths: Sequence[pathlib.Path]) -> str:
         Section("settings", "Settings", _settings(groups)),
         Section("predictions", "Predictions on the test set", _predictions(groups)),
         Section("examples", "Examples with the largest loss", _examples(groups)),
-        Section("size", "Speed and size", [_sizes(groups)]),
+        Section("size", "Speed and memory", [_sizes(groups)]),
         Section("provenance", "Provenance", [_provenance(runs)]),
     ]
     return render(f"Runs: {', '.join(tasks)}", lead, sections)
@@ -362,7 +362,7 @@ def _sizes(groups: Sequence[Group]) -> Table:
             cells.append(round(values[0]) if same else spread(values) if values else None)
         sizes = [run.weight_bytes for run in group.runs if run.weight_bytes is not None]
         rows.append((group.name, *cells, max(sizes, default=None)))
-    return Table("Speed and size", ("run", *columns.values(), "weight file, bytes"), rows, "")
+    return Table("Speed and memory", ("run", *columns.values(), "weight file, bytes"), rows, "")
 
 
 def _provenance(runs: Sequence[Run]) -> Table:

@@ -59,17 +59,14 @@ class Run:
 
     @property
     def task(self) -> str:
-        """Name of the task."""
         return self.settings["data.task"]
 
     @property
     def model(self) -> str:
-        """Name of the model."""
         return self.settings["model.name"]
 
     @property
     def seed(self) -> object:
-        """Seed of weights and data order."""
         return self.settings.get("seed", 0)
 
     @property

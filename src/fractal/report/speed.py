@@ -1,4 +1,4 @@
-"""Benchmarks as tables: time of this library, its limit, and alternatives."""
+"""Benchmarks as tables: time of this library, its lower bound, and alternatives."""
 
 import json
 import pathlib
@@ -10,13 +10,13 @@ from .table import Cell, Quartiles, Table
 
 BENCHMARKS = ("layer", "memory", "scan", "data")
 _NOTES = {
-    "layer": "Limit: the two matrix products of the layer without the scan. S5 scan: "
+    "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "
     "`jax.lax.associative_scan` over complex numbers, written from S5's published description. "
     "s5-pytorch: the PyPI package on CPU, measured apart from the others, in turns with ours.",
     "memory": "Dense: HiPPO's bilinear update, solved in each step, or with all matrices "
     "precomputed, which needs the length of the stream in advance.",
-    "scan": "The scan along time by method, with constant gates, in complex64.",
-    "data": "Time to prepare a batch and time of the training step that uses it. Training does not "
+    "scan": "The scan along time by method, with constant decay factors, in complex64.",
+    "data": "Time to prepare a batch and time of the train step that uses it. Training does not "
     "wait for data where the last column is above 1.",
 }
 
@@ -65,12 +65,12 @@ def _over(time: Quartiles, other: Quartiles | None) -> float | None:
 
 def _layer(found: Mapping) -> list[Table]:
     rows: list[tuple[Cell, ...]] = []
-    for kind, contestants in found["milliseconds"].items():
-        times = {name: _quartiles(row) for name, row in contestants.items()}
+    for kind, candidates in found["milliseconds"].items():
+        times = {name: _quartiles(row) for name, row in candidates.items()}
         for name, time in times.items():
-            limit, ours = times.get("limit"), times.get("ours")
-            rows.append((str(kind), str(name), time, _over(time, limit), _over(time, ours)))
-    header = ("pass", "layer", "milliseconds (quartiles)", "times the limit", "times ours")
+            bound, ours = times.get("lower bound"), times.get("ours")
+            rows.append((str(kind), str(name), time, _over(time, bound), _over(time, ours)))
+    header = ("pass", "layer", "milliseconds (quartiles)", "× lower bound", "× ours")
     tables = [Table("Layer", header, rows, command("layer"), _NOTES["layer"])]
     if "length_16384" in found:
         keys = ("compile_seconds", "milliseconds", "megabytes")
@@ -89,7 +89,7 @@ def _memory(found: Mapping) -> list[Table]:
     rows: list[tuple[Cell, ...]] = [
         (str(name), time, _over(time, times["block"])) for name, time in times.items()
     ]
-    header = ("memory", "µs per sample (quartiles)", "times ours, in blocks")
+    header = ("memory", "µs per sample (quartiles)", "× ours, in blocks")
     caption = "Online memory, time per sample"
     return [Table(caption, header, rows, command("memory"), _NOTES["memory"])]
 
@@ -115,6 +115,6 @@ def _data(found: Mapping) -> list[Table]:
     for task, row in found["milliseconds"].items():
         batch, step = _quartiles(row["batch"]), _quartiles(row["step"])
         rows.append((str(task), batch, step, step.median / batch.median))
-    header = ("task", "ms per batch", "ms per training step", "batches prepared per step")
+    header = ("task", "ms per batch", "ms per train step", "batches prepared per step")
     caption = "Data and training"
     return [Table(caption, header, rows, command("data"), _NOTES["data"])]

@@ -7,12 +7,12 @@ import warnings
 import matplotlib
 from matplotlib.figure import Figure
 
-from .figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from .figures import BLACK, BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 # The style sheet gives each color a light and a dark value.
 _VARIABLES = {
     BLACK: "ink", VERMILION: "c1", BLUE: "c2", GREEN: "c3", PURPLE: "c4", ORANGE: "c5", SKY: "c6",
-    GREY: "c7", "#e6e6e6": "grid",
+    GRAY: "c7", "#e6e6e6": "grid",
 }  # fmt: skip
 FRAME = "frame"  # the gid of an artist that a slider shows: this and the value, " now" if first
 

@@ -13,7 +13,7 @@ def unpack(
 ) -> list[str]:
     """Extract files of a .tar.gz archive into a folder, and return their names in the archive.
 
-    An archive with an absolute path or with `..` in a path is refused as a whole. Only regular
+    An archive with an absolute path or with `..` in a path is rejected as a whole. Only regular
     files are extracted.
 
     **Arguments:**
@@ -25,7 +25,7 @@ def unpack(
         with tarfile.open(archive, "r:gz") as tar:
             members = tar.getmembers()
             if unsafe := next((m.name for m in members if not is_inside(m.name)), None):
-                raise DataError(f"{archive.name} holds the unsafe path {unsafe!r}: not unpacked")
+                raise DataError(f"{archive.name} contains the unsafe path {unsafe!r}: not unpacked")
             for member in members:
                 target = place(member.name) if member.isreg() else None
                 file = tar.extractfile(member) if target is not None else None

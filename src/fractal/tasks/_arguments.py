@@ -55,7 +55,7 @@ def check_path(argument: str, value: Any) -> pathlib.Path:
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise UserError(f"must be a path, got {value!r}", argument=argument)
     if not os.fspath(value) or "\0" in os.fspath(value):
-        raise UserError(f"must not be an empty string or hold a null byte, got {value!r}",
+        raise UserError(f"must not be an empty string or contain a null byte, got {value!r}",
                         argument=argument)  # fmt: skip
     return pathlib.Path(value)
 
@@ -73,7 +73,7 @@ def check_folder(argument: str, path: pathlib.Path) -> pathlib.Path:
 
 
 def check_space(folder: pathlib.Path, count: int, bytes_each: int) -> None:
-    """Refuse more examples than the disk of a folder, which need not exist yet, has room for."""
+    """Raise `UserError` if the disk of a folder, which need not exist, has too little space."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     need, free = count * bytes_each, shutil.disk_usage(folder).free

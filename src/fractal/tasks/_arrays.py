@@ -83,15 +83,15 @@ def from_arrays(
         )
         for argument, part in given.items()
     }
-    for argument, (arrays, answers) in read.items():
-        if len(arrays) != documents * len(answers):
+    for argument, (arrays, targets) in read.items():
+        if len(arrays) != documents * len(targets):
             raise UserError(
-                f"{len(answers)} labels for {len(arrays) // documents} sequences",
+                f"{len(targets)} labels for {len(arrays) // documents} sequences",
                 argument=_within("labels", argument),
             )
     _check_alike(read)
-    first, answers = read[""]
-    kind = kind or ("classification" if answers.ndim == 1 else "regression")
+    first, targets = read[""]
+    kind = kind or ("classification" if targets.ndim == 1 else "regression")
     arrays = [array for part, _ in read.values() for array in part]
     vocabulary = _vocabulary(vocabulary)
     inputs = _inputs(arrays, inputs, vocabulary)
@@ -228,7 +228,7 @@ def _floats(argument: str, array: np.ndarray) -> Float32[np.ndarray, "..."]:
 def _check_alike(read: dict[str, tuple[list[np.ndarray], np.ndarray]]) -> None:
     """All sequences must be of tokens, or all of values with the same channels."""
     first = read[""][0][0].shape[1:]
-    for part, (arrays, answers) in read.items():
+    for part, (arrays, targets) in read.items():
         for i, array in enumerate(arrays):
             if array.shape[1:] != first:
                 what = f"{array.shape[1]} channels" if array.ndim == 2 else "token ids"
@@ -237,7 +237,7 @@ def _check_alike(read: dict[str, tuple[list[np.ndarray], np.ndarray]]) -> None:
                     f"sequence {i} has {what}, the first one {than}",
                     argument=_within("sequences", part),
                 )
-        if answers.shape[1:] != read[""][1].shape[1:]:
+        if targets.shape[1:] != read[""][1].shape[1:]:
             raise UserError(
                 "must be of the same kind and width as those for training",
                 argument=_within("labels", part),
@@ -255,9 +255,11 @@ def _inputs(arrays: list[np.ndarray], inputs: Any, vocabulary: tuple[str, ...]) 
     if arrays[0].ndim == 2:
         channels = arrays[0].shape[1]
         if vocabulary:
-            raise UserError("real values have none", argument="vocabulary")
+            raise UserError("must not be given for real-valued sequences", argument="vocabulary")
         if inputs is not None and check_whole("inputs", inputs, 1) != channels:
-            raise UserError(f"must be the {channels} channels, got {inputs}", argument="inputs")
+            raise UserError(
+                f"must equal the number of channels, {channels}, got {inputs}", argument="inputs"
+            )
         return channels
     least = 1 + max(int(array.max()) for array in arrays)
     if vocabulary:
@@ -275,7 +277,9 @@ def _outputs(kind: Kind, labels: list[np.ndarray], outputs: Any) -> int:
     if kind == "regression":
         width = labels[0].shape[1]
         if outputs is not None and check_whole("outputs", outputs, 1) != width:
-            raise UserError(f"must be the {width} targets, got {outputs}", argument="outputs")
+            raise UserError(
+                f"must equal the number of targets, {width}, got {outputs}", argument="outputs"
+            )
         return width
     least = max(2, 1 + max(int(one.max()) for one in labels))
     if kind == "retrieval" and least > 2:

@@ -59,7 +59,7 @@ class Batches:
           batch is dropped. Otherwise all examples come in order, and the last batch is completed
           with rows that are not `real`.
         - `buckets`: with 1 all batches have the task's length; with n also 1/2, 1/4, … of it. A
-          batch then holds examples of similar length, padded to the shortest that fits.
+          batch then contains examples of similar length, padded to the shortest that fits.
         - `process`, `processes`: which share of every batch this process reads.
         """
         for argument, value, kind in (("task", task, Task), ("split", split, Split)):
@@ -133,15 +133,15 @@ class Batches:
                 start, stop = sequences.offsets[row * sequences.documents + document :][:2]
                 padded[place, document, : stop - start] = values[start:stop]
                 lengths[place, document] = stop - start
-        answers = np.zeros((share, *labels.shape[1:]), labels.dtype)
-        answers[: len(rows)] = labels[rows]
+        targets = np.zeros((share, *labels.shape[1:]), labels.dtype)
+        targets[: len(rows)] = labels[rows]
         if sequences.documents == 1:
             padded, lengths = padded[:, 0], lengths[:, 0]
         if self.task.levels is not None:
             inputs = self.task.levels[padded][..., None]
         else:
             inputs = padded.astype(np.int32) if self.task.tokens else padded
-        return Batch(inputs, lengths, answers, np.arange(share) < len(rows))
+        return Batch(inputs, lengths, targets, np.arange(share) < len(rows))
 
 
 def _by_length(task: Task, split: Split, buckets: int) -> dict[int, Int[np.ndarray, " rows"]]:

@@ -12,7 +12,7 @@ class DataError(UserError):
 
 
 class Unavailable(DataError):
-    """A source does not answer or gives something else; another one may work."""
+    """A source does not respond or returns something else; another one may work."""
 
 
 class MissingData(DataError):
@@ -20,7 +20,7 @@ class MissingData(DataError):
 
     - `task`: name of the task.
     - `remedy`: `"fetch"` if `fractal.tasks.fetch` downloads it, `"generate"` if the command
-      `fractal data` generates it, `"release"` if only the Long Range Arena release holds it.
+      `fractal data` generates it, `"release"` if only the Long Range Arena release contains it.
     """
 
     def __init__(self, task: str, remedy: Remedy):
@@ -31,7 +31,8 @@ class MissingData(DataError):
                 "Range Arena release, and pass data=DIR"
             ),
             "release": (
-                "unpack the Long Range Arena release and pass data=DIR; preset='mini' is generated"
+                "unpack the Long Range Arena release and pass data=DIR; preset='mini' is a "
+                "synthetic substitute"
             ),
         }
         super().__init__(f"the data of task {task!r} is missing: {how[remedy]}")

@@ -51,7 +51,7 @@ def staged(folder: pathlib.Path, replaceable: bool = False) -> Iterator[pathlib.
 
 
 def check_new(folder: pathlib.Path) -> None:
-    """Refuse to write into a folder that exists."""
+    """Raise `UserError` if a folder exists."""
     if os.path.lexists(folder):
         raise DataError(f"{folder} already exists: remove it or choose another", argument="out")
 

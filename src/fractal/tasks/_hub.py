@@ -12,7 +12,7 @@ from ._network import reason, require_answer
 
 
 def hub_folder(repository: str) -> pathlib.Path:
-    """The folder in the cache that holds the data of a repository."""
+    """The folder in the cache with the data of a repository."""
     return cache_folder() / "fetched" / f"hub-{repository.replace('/', '-')}"
 
 

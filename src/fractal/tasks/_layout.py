@@ -9,15 +9,15 @@ from ._errors import DataError
 _ROOTS = ("", "lra_release", "lra_release/lra_release")
 
 
-def find(data: pathlib.Path, names: Sequence[str], holds: str) -> pathlib.Path:
-    """The first of the folders `names` below the root of the release that holds the file `holds`.
+def find(data: pathlib.Path, names: Sequence[str], file: str) -> pathlib.Path:
+    """The first of the folders `names` below the root of the release that contains `file`.
 
     `data` is that root, or a folder above it.
     """
     check_folder("data", data)
     for root in _ROOTS:
         for name in names:
-            if (data / root / name / holds).exists():
+            if (data / root / name / file).exists():
                 return data / root / name
-    named = " or ".join(f"{name}/{holds}" if name else holds for name in names)
-    raise DataError(f"{data} holds no {named}", argument="data")
+    named = " or ".join(f"{name}/{file}" if name else file for name in names)
+    raise DataError(f"{data} contains no {named}", argument="data")

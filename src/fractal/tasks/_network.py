@@ -1,4 +1,4 @@
-"""Whether a server answers."""
+"""Whether a server responds."""
 
 import threading
 import urllib.parse
@@ -8,11 +8,11 @@ from .._extras import MissingExtra, require
 from ._errors import Unavailable
 
 SECONDS = 5
-"""Time in which a source of data must answer."""
+"""Time in which a source of data must respond."""
 
 
 def require_answer(url: str) -> None:
-    """Raise `Unavailable` unless a server begins to answer in `SECONDS`.
+    """Raise `Unavailable` unless a server begins to respond in `SECONDS`.
 
     A thread bounds the whole request: time limits of sockets do not include the name service.
     """
@@ -32,11 +32,11 @@ def require_answer(url: str) -> None:
     thread.start()
     thread.join(SECONDS)
     if not outcome or isinstance(outcome[0], requests.Timeout):
-        raise Unavailable(f"{host} does not answer in {SECONDS} seconds")
+        raise Unavailable(f"{host} did not respond in {SECONDS} seconds")
     if isinstance(outcome[0], Exception):
         raise Unavailable(f"cannot reach {host} ({reason(outcome[0])})")
     if not outcome[0].ok:
-        raise Unavailable(f"{url} answers {outcome[0].status_code} {outcome[0].reason}")
+        raise Unavailable(f"{url} returned {outcome[0].status_code} {outcome[0].reason}")
 
 
 def require_package(module: str) -> None:

@@ -50,7 +50,7 @@ class Official:
                 for file in self.files:
                     archive = _download(file, pathlib.Path(download))
                     if not unpack(archive, lambda name: _matching(pattern, name), temporary):
-                        raise Unavailable(f"{file.url} holds none of the expected files")
+                        raise Unavailable(f"{file.url} contains none of the expected files")
 
 
 def _matching(pattern: re.Pattern[str], name: str) -> str | None:

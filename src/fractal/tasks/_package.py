@@ -28,7 +28,7 @@ class Package:
 
     @property
     def folder(self) -> pathlib.Path:
-        """The folder in the cache that holds the files, without their own folders."""
+        """The folder in the cache with the files, without their own folders."""
         return cache_folder() / "fetched" / f"{self.name}-{self.version}"
 
     def fetch(self) -> None:
@@ -49,7 +49,7 @@ class Package:
             places = {name: os.path.basename(name) for name in self.files}
             missing = set(places) - set(unpack(archive, places.get, folder))
             if missing:
-                raise Unavailable(f"{archive.name} holds no file {min(missing)}")
+                raise Unavailable(f"{archive.name} contains no file {min(missing)}")
 
     def _pack(self, folder: pathlib.Path) -> pathlib.Path:
         npm = shutil.which("npm") or shutil.which("npm", path=pathlib.Path(sys.executable).parent)

@@ -32,7 +32,7 @@ class Style:
 
     @functools.cached_property
     def half(self) -> int:
-        """Half the side of a patch that holds a paddle and its mask."""
+        """Half the side of a patch that contains a paddle and its mask."""
         return self.length + math.ceil(self.thickness) + self.margin
 
     @functools.cached_property
@@ -71,7 +71,7 @@ class Paddle(NamedTuple):
 
 
 class Seed(NamedTuple):
-    """The first paddle of a snake, drawn forwards from its tail; offsets (row, column) from there.
+    """The first paddle of a snake, drawn forward from its tail; offsets (row, column) from there.
 
     `cover` are the pixels that must be free, `box` their smallest and largest rows and columns.
     """
@@ -95,7 +95,7 @@ class Paddles(NamedTuple):
 def paddles(style: Style) -> Paddles:
     """The paddles of a style, drawn once."""
     seeds = [_seed(style, math.radians(degrees)) for degrees in range(-180, 180)]
-    # Followers are drawn backwards, from their far ends.
+    # Followers are drawn backward, from their far ends.
     followers = [_paddle(style, t, t + math.pi) for t in turns(style)[1].tolist()]
     return Paddles(style, seeds, followers)
 

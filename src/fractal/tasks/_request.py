@@ -14,14 +14,15 @@ Validation = Literal["held-out", "test"]
 class Request:
     """Options of `load`, as a loader receives them.
 
-    - `preset`: `"mini"`, a size for a laptop, or `"paper"`, the size of the published results.
+    - `preset`: `"mini"` (default), a size for a laptop, or `"paper"`, the size of the published
+      results.
     - `data`: folder with the data, or None.
     - `validation`: `"held-out"`, a tenth of the training set where a task has no validation set of
       its own, or `"test"`, the test set, as in published results on IMDB.
     - `workers`: number of processes that generate data.
     """
 
-    preset: Preset = "paper"
+    preset: Preset = "mini"
     data: pathlib.Path | None = None
     validation: Validation = "held-out"
     workers: int = 1

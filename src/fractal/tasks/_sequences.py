@@ -1,7 +1,7 @@
 """Sequences of any length with their labels, in flat arrays, memory-mapped for built-in tasks.
 
-All sequences are concatenated in one array; a second array holds their offsets. An example is one
-sequence, or two consecutive ones for pairs of documents.
+All sequences are concatenated in one array; a second array contains their offsets. An example is
+one sequence, or two consecutive ones for pairs of documents.
 """
 
 import dataclasses

@@ -54,7 +54,7 @@ class Sources:
             except Unavailable as error:
                 if source != "auto":
                     raise
-                print(f"source {name!r} passed over: {error}", file=sys.stderr)
+                print(f"source {name!r} skipped: {error}", file=sys.stderr)
         raise DataError(
             f"none of the sources {', '.join(chosen)} has the data of task {self.task!r}; see above"
         )

@@ -59,7 +59,7 @@ class Task:
     """Labeled sequences of tokens or of real values. `from_arrays` builds one from arrays.
 
     - `kind`: `"classification"`, `"regression"`, or `"retrieval"` (two classes of pairs of
-      documents); the `task` of `SequenceModel`.
+      documents). `SequenceModel(task=…)` takes `Task.kind`, not the name of a task.
     - `length`: number of steps to which sequences are padded.
     - `inputs`: number of token ids, or of channels.
     - `outputs`: number of classes, or of targets per example in a regression.
@@ -81,7 +81,7 @@ class Task:
 
     @property
     def tokens(self) -> bool:
-        """Whether sequences hold token ids, not real values."""
+        """Whether sequences consist of token ids, not real values."""
         return self.levels is None and self.splits.train.sequences.values.ndim == 1
 
     @functools.cached_property
@@ -102,7 +102,7 @@ def given_splits(parts: Mapping[str, Sequences], validation: Validation) -> Spli
 
 
 def check_own_validation(validation: Validation) -> None:
-    """Refuse validation on the test set for a task that has a validation set."""
+    """Raise `UserError` if a task that has a validation set is to use its test set for it."""
     if validation == "test":
         raise DataError(
             "this task has a validation set of its own; leave out 'test'", argument="validation"

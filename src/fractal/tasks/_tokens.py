@@ -40,7 +40,7 @@ class Characters:
 
 
 def id_type(size: int) -> np.dtype:
-    """The narrowest type that holds `size` ids."""
+    """The narrowest type that can represent `size` ids."""
     return np.min_scalar_type(size - 1)
 
 

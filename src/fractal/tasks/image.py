@@ -95,10 +95,10 @@ def _located(data: pathlib.Path) -> tuple[pathlib.Path, str]:
                 return folder, suffix
     if any((data / name).exists() for name in (_PICKLED_FOLDER, _BATCHES["test"][0])):
         raise DataError(
-            f"{data} holds CIFAR-10's Python version, a pickle, which may run code: "
+            f"{data} contains CIFAR-10's Python version, a pickle, which may run code: "
             f"use the binary version ({_BINARY_FOLDER})"
         )
-    raise DataError(f"{data} holds no {_BINARY_FOLDER}/test_batch.bin", argument="data")
+    raise DataError(f"{data} contains no {_BINARY_FOLDER}/test_batch.bin", argument="data")
 
 
 def _examples(folder: pathlib.Path, suffix: str, part: str, mini: bool) -> Examples:
@@ -140,7 +140,7 @@ def _from_png(folder: pathlib.Path, part: str) -> Labeled:
     except (ValueError, TypeError, OverflowError, RecursionError):
         raise DataError(f"{path} is not a list of labels in JSON") from None
     if labels.shape != (len(images),):
-        raise DataError(f"{path} holds {labels.size} labels for {len(images)} images")
+        raise DataError(f"{path} contains {labels.size} labels for {len(images)} images")
     _check_labels(path, labels)
     return images, labels
 

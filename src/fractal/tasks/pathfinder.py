@@ -170,7 +170,7 @@ def read_metadata(folder: pathlib.Path) -> list[tuple[pathlib.Path, int]]:
     """The paths and labels of all images of a level, by batch and line."""
     batches = sorted((folder / "metadata").glob("*.npy"), key=_number)
     if not batches:
-        raise DataError(f"{folder / 'metadata'} holds no .npy files")
+        raise DataError(f"{folder / 'metadata'} contains no .npy files")
     return [image for path in batches for image in _listed(folder, path)]
 
 
@@ -204,7 +204,7 @@ def _metadata_lines(path: pathlib.Path) -> Iterator[Line]:
     except (ValueError, EOFError, OSError):
         raise DataError(f"{path} is a corrupted NumPy file, or one of Python objects") from None
     if rows.ndim != 2 or rows.dtype.kind not in "US":
-        raise DataError(f"{path} must hold a table of strings")
+        raise DataError(f"{path} must contain a table of strings")
     for number, row in enumerate(rows.astype(str).tolist(), 1):
         yield Line(path, number, row)
 

@@ -1,7 +1,7 @@
 """Retrieval: whether one paper cites another (pairs of documents, by character; two classes).
 
-The ACL Anthology Network pairs are in the Long Range Arena release only. `mini` is a generated
-data set of the same form.
+The ACL Anthology Network pairs are in the Long Range Arena release only. `mini` is a synthetic
+substitute.
 """
 
 import collections

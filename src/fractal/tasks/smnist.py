@@ -109,16 +109,18 @@ def _located(folder: pathlib.Path, name: str) -> pathlib.Path:
             for path in (place / spelled, place / f"{spelled}.gz"):
                 if path.exists():
                     return path
-    raise DataError(f"{folder} holds no {name} or {name}.gz", argument="data")
+    raise DataError(f"{folder} contains no {name} or {name}.gz", argument="data")
 
 
 def _examples(files: list[pathlib.Path], mini: bool, permuted: bool) -> Examples:
     image_path, label_path = files
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     if images.shape[1:] != (_SIDE, _SIDE):
-        raise DataError(f"{image_path} holds images of {images.shape[1]}×{images.shape[2]} pixels")
+        raise DataError(
+            f"{image_path} contains images of {images.shape[1]}×{images.shape[2]} pixels"
+        )
     if len(images) != len(labels):
-        raise DataError(f"{label_path} holds {len(labels)} labels for {len(images)} images")
+        raise DataError(f"{label_path} contains {len(labels)} labels for {len(images)} images")
     if (wrong := np.flatnonzero(labels >= _CLASSES)).size:
         raise DataError(f"{label_path}, label {wrong[0] + 1}: it must lie in 0 … {_CLASSES - 1}")
     pixels = (halved(images) if mini else images).reshape(len(images), -1)

@@ -90,7 +90,7 @@ def _files(folder: pathlib.Path) -> list[pathlib.Path]:
         if files and all(map(pathlib.Path.is_dir, parts)):
             return files
     raise DataError(
-        f"{folder} holds no IMDB reviews, {_JSON} or aclImdb/train/pos/…", argument="data"
+        f"{folder} contains no IMDB reviews, {_JSON} or aclImdb/train/pos/…", argument="data"
     )
 
 
@@ -119,7 +119,7 @@ def _from_json(path: pathlib.Path) -> Iterator[tuple[str, str, int]]:
     except (ValueError, RecursionError):
         raise DataError(f"{path} is not complete JSON") from None
     if not isinstance(rows, list) or not rows or len(rows) % len(_QUARTERS):
-        raise DataError(f"{path} must hold a list of reviews in four equal parts")
+        raise DataError(f"{path} must contain a list of reviews in four equal parts")
     for number, row in enumerate(rows):
         part, label = _QUARTERS[number * len(_QUARTERS) // len(rows)]
         match row:

@@ -1,6 +1,6 @@
 """The mathematics of FRACTAL in NumPy: measures, operators, spectra, projections.
 
-Computed once, in float64 (Phase 1 of the paper's figure). Derivations are in docs/theory.md.
+Computed once, in float64. Derivations are in docs/theory.md.
 
 >>> from fractal import theory
 >>> m = theory.Fractional(alpha=0.5)

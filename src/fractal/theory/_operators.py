@@ -17,7 +17,7 @@ from ._measures import Fractional, LagT, LegS, LegT, Measure, check_measure
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Operator:
-    """The pair (A, B) of dx/ds = −A x + B u, and its measure."""
+    """The operator (A, B) of dx/ds = −A x + B u, and its measure."""
 
     A: Float[np.ndarray, "order order"]
     B: Float[np.ndarray, " order"]
@@ -66,7 +66,7 @@ def _(measure: LegT, order: int):
 def published_pair(
     alpha: float | complex, order: int
 ) -> tuple[Inexact[np.ndarray, "order order"], Inexact[np.ndarray, " order"]]:
-    """The paper's pair in closed form: A_nk = (1−α) γ_n γ_k e_k/e_n below the diagonal n+1."""
+    """The published operator: A_nk = (1−α) γ_n γ_k e_k/e_n below the diagonal n+1."""
     e, g = endpoint_values(alpha, order), norms(alpha, order)
     A = np.tril((1 - alpha) * np.outer(g / e, g * e), -1) + np.diag(np.arange(1.0, order + 1))
     return A, g * e
@@ -75,9 +75,9 @@ def published_pair(
 def fractional_pair(
     alpha: float | complex, order: int
 ) -> tuple[Inexact[np.ndarray, "order order"], Inexact[np.ndarray, " order"]]:
-    """The closed fractional pair: A_frac = c B Bᵀ − (A − I)ᵀ and B_frac = c B with c = (1−α)/e_N².
+    """The fractional operator: A_frac = c B Bᵀ − (A − I)ᵀ and B_frac = c B with c = (1−α)/e_N².
 
-    α may be complex; the pair is analytic in α (see `modes`).
+    α may be complex; A and B are analytic in α (see `modes`).
     """
     A, B = published_pair(alpha, order)
     c = (1 - alpha) / endpoint_values(alpha, order + 1)[-1] ** 2

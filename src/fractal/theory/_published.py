@@ -1,4 +1,4 @@
-"""The published pair A(α), B(α): closed form, quadrature and exact eigenvectors."""
+"""The published operator (A, B): closed form, quadrature and exact eigenvectors."""
 
 from typing import SupportsIndex
 
@@ -27,7 +27,7 @@ def published_operator(
     - `method`: `"closed-form"`, accurate to a few ulp at any order, or `"quadrature"`,
       Gauss-Jacobi as in the paper.
     - `points`: number of quadrature nodes; default 2N, or 4N for α > 0.8 as in the paper. With
-      `regularization`, number of nodes per panel of a composite rule graded towards η = 1.
+      `regularization`, number of nodes per panel of a composite rule graded toward η = 1.
     - `regularization`: δ of the paper's weight (1−η+δ)^(−α); for quadrature only.
     """
     alpha, order = check_alpha(alpha), check_order(order)

@@ -84,6 +84,6 @@ for _name, _factory in (("transformer", _transformer), ("performer", _performer)
         grain=4,
         positions="sinusoid",
         final_norm=True,
-        recipe="transformer",
+        settings_of="transformer",
         max_lr=_ATTENTION_LR,
     )

@@ -31,7 +31,8 @@ class CheckpointMismatch(UserError):
 class Checkpoints:
     """The checkpoints in a run's folder.
 
-    They hold arrays by their path in the tree, and no code; the tree comes from the run's settings.
+    They contain arrays by their path in the tree, and no code; the tree comes from the run's
+    settings.
     `writer` is whether this process writes manifests: one of several does.
     """
 
@@ -60,7 +61,7 @@ class Checkpoints:
                 raise UserError(f"cannot write a checkpoint in {self.folder}: {why}") from None
 
     def _check_disk(self, arrays: Mapping[str, jax.Array]) -> None:
-        """Refuse before Orbax runs out of space, which it reports at length."""
+        """Raise `UserError` before Orbax runs out of space, which it reports at length."""
         needed = _MARGIN * sum(leaf.nbytes for leaf in arrays.values())
         free = shutil.disk_usage(self.folder).free
         if free < needed:
@@ -102,7 +103,7 @@ class Checkpoints:
             wanted = jax.tree.map(_abstract, arrays)
             restored: Any = manager.restore(step, args=ocp.args.StandardRestore(wanted))
             return step, _in_tree(like, restored)
-        raise UserError(f"{self.folder} holds no intact checkpoint")
+        raise UserError(f"{self.folder} contains no intact checkpoint")
 
 
 def _manager(folder: pathlib.Path, keep: int) -> ocp.CheckpointManager:

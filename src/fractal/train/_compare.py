@@ -40,7 +40,7 @@ def compare(
     runs = [f"{config.model.name}-{config.seed}" for config in configs]
     if len(set(runs)) < len(runs):
         twice = next(run for run in runs if runs.count(run) > 1)
-        raise UserError(f"hold {twice} twice: one run per model and seed", argument="configs")
+        raise UserError(f"contain {twice} twice: one run per model and seed", argument="configs")
     folder = check_path("folder", folder)
     return _compared(configs, [folder / run for run in runs], folder, workers)
 
@@ -152,7 +152,7 @@ def learning_curve(run: str | os.PathLike) -> tuple[list[int], list[float]]:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise UserError(f"{path} holds no metrics") from None
+        raise UserError(f"{path} contains no metrics") from None
     return [step for step, _ in points], [loss for _, loss in points]
 
 

@@ -8,6 +8,7 @@ import difflib
 import json
 import os
 import pathlib
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
@@ -19,7 +20,7 @@ from .._errors import UserError
 from ..nn import DType, Gate, Norm
 from ..tasks import Preset, Validation
 
-Pooled = Literal["mean", "last"]  # a task has one answer per sequence, so `nn.Pooling` less "none"
+Pooled = Literal["mean", "last"]  # a task has one output per sequence, so `nn.Pooling` less "none"
 Groups = Literal["standard", "B-decays", "B-fast", "all-slow"]
 
 Option = bool | int | float | str | list[bool | int | float | str]
@@ -69,7 +70,7 @@ class DataConfig:
     """The data of a run.
 
     Args:
-        task: name of the task.
+        task: one of `fractal.tasks.names()`.
         preset: size of the task, mini or paper.
         folder: folder of the task's data, unless it is generated or fetched.
         validation: held-out, or test to select the checkpoint on the test set.
@@ -91,13 +92,13 @@ class ModelConfig:
     """The model of a run.
 
     Args:
-        name: name of the model.
-        width: number of channels.
+        name: one of `fractal.train.model_names()`.
+        width: number of channels between the blocks.
         depth: number of blocks.
         gate: gate of the blocks; by default the model's own.
-        norm: layer or batch; by default the model's own.
+        norm: layer or batch norm; by default the model's own.
         dropout: probability of dropping a channel.
-        pooling: mean or last.
+        pooling: mean over all steps, or the last step.
         bidirectional: whether every step sees the whole sequence.
         dtype: precision of activations.
         options: further arguments of the model, by name.
@@ -118,15 +119,16 @@ class ModelConfig:
 
 @_validated("optimizer")
 class OptimizerConfig:
-    """AdamW with one group of parameters for the states of a recurrence.
+    """AdamW with a group for the recurrence parameters (eigenvalues, step sizes, B).
 
     Args:
         lr: peak learning rate.
-        ssm_lr: peak learning rate of the parameters of the states, which have no weight decay.
+        ssm_lr: peak learning rate of the recurrence parameters, which have no weight decay.
         weight_decay: weight decay of all other parameters.
-        groups: standard: eigenvalues, step sizes and B belong to the states; B-decays: B has their
-            learning rate, with weight decay; B-fast: B is an ordinary weight; all-slow: C and D
-            belong to the states too.
+        groups: S5's parameter groups, with S5's names in parentheses. standard (standard): as
+            above; B-decays (BandCdecay): B has the learning rate of the recurrence parameters, with
+            weight decay; B-fast (BfastandCdecay): B is an ordinary weight; all-slow (noBCdecay): C
+            and D are recurrence parameters too.
         dt_global: whether step sizes are ordinary weights.
         warmup: steps of linear warmup, before a cosine decay to 0.
         clip: largest norm of the gradient; 0 for no limit.
@@ -149,10 +151,10 @@ class Config:
     """Everything that determines the result of a run.
 
     Args:
-        data: the data.
-        model: the model.
-        optimizer: the optimizer.
-        steps: training steps.
+        data: task, preset, folder and batch.
+        model: name, size and options.
+        optimizer: learning rates, weight decay and schedule.
+        steps: number of train steps.
         seed: seed of the weights, the order of the data and dropout.
         evaluate_every: steps between evaluations on the validation set.
         checkpoint_every: steps between checkpoints.
@@ -229,7 +231,7 @@ def read_config(path: str | os.PathLike) -> Config:
 
 
 def check_type(name: str, value: object, kind: type) -> None:
-    """Refuse an argument of another type."""
+    """Raise `UserError` if an argument has another type."""
     if not isinstance(value, kind):
         shown = f"{value!r:.{_SHOWN}}"
         raise UserError(f"must be a {kind.__name__}, got {shown}", argument=name)
@@ -271,6 +273,7 @@ def _user_error(error: pydantic.ValidationError, kind: Any, section: str) -> Use
     if first["type"] in ("missing", "missing_argument"):
         return UserError("is required", argument=path)
     message = first["msg"].removeprefix("Input ").removeprefix("String ")
+    message = re.sub("^should ", "must ", message)
     if "options" in place[:-1]:  # pydantic's message is about one of the allowed types
         message = "must be a number, a string, true, false or a list of these"
     return UserError(f"{message}, got {first['input']!r:.{_SHOWN}}", argument=path)

@@ -32,7 +32,7 @@ def join_processes(
     coordinator = coordinator or os.environ.get(_COORDINATOR)
     if coordinator is None:
         if processes is not None or process is not None:
-            raise UserError("is needed with processes and process", argument="coordinator")
+            raise UserError("is required if processes or process is given", argument="coordinator")
         return True
     try:
         if coordinator == "auto":
@@ -70,7 +70,7 @@ class Devices:
         self.process, self.processes = jax.process_index(), jax.process_count()
 
     def check_batch(self, size: int) -> None:
-        """Refuse a batch that the devices cannot share equally."""
+        """Raise `UserError` if the devices cannot share a batch equally."""
         if size % self.count:
             raise UserError(
                 f"a batch of {size} cannot be shared by {self.count} devices: choose a multiple",
@@ -78,7 +78,7 @@ class Devices:
             )
 
     def share(self, batch: T) -> T:
-        """A batch on all devices, of which this process holds its share."""
+        """A batch on all devices, of which this process has its share."""
         return jax.tree.map(lambda x: jax.make_array_from_process_local_data(self._split, x), batch)
 
     def copy(self, tree: T) -> T:

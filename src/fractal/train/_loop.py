@@ -36,10 +36,10 @@ _DIVERGED = 10  # times the first loss
 
 
 class RunExists(UserError):
-    """A folder that holds a run already."""
+    """A folder that already contains a run."""
 
     def __init__(self, folder: pathlib.Path):
-        super().__init__(f"{folder} holds a run: resume it, or choose another folder")
+        super().__init__(f"{folder} already contains a run: resume it, or choose another folder")
         self.folder = folder
 
 
@@ -122,7 +122,7 @@ def evaluate_run(folder: str | PathLike) -> dict[str, Any]:
     folder = check_path("folder", folder)
     config, devices = read_config(folder / "config.json"), Devices()
     if not (folder / "checkpoints").is_dir():
-        raise UserError(f"{folder} holds no checkpoints")
+        raise UserError(f"{folder} contains no checkpoints")
     check_model(config.model)
     check_model_memory(config.model)
     task = load_task(config)
@@ -226,11 +226,11 @@ def _diverged(what: str, step: int) -> UserError:
 
 
 def _check_folder(folder: pathlib.Path, config: Config, resume: bool) -> None:
-    """Refuse the folder of another run, before any data is read."""
+    """Raise `UserError` if the folder contains another run, before any data is read."""
     path = folder / "config.json"
     if resume:
         if read_config(path) != config:
-            raise UserError(f"{folder} holds a run with other settings", argument="config")
+            raise UserError(f"{folder} contains a run with other settings", argument="config")
     elif path.exists():
         raise RunExists(folder)
     elif folder.exists() and not folder.is_dir():
@@ -287,7 +287,7 @@ def _test(
     """Scores, model and predictions of the best checkpoint on the test set."""
     best_step, best = checkpoints.best(state, devices.say)
     if best_step == 0:
-        raise UserError(f"{checkpoints.folder} holds no checkpoint")
+        raise UserError(f"{checkpoints.folder} contains no checkpoint")
     model, metric = evaluated(best), metric_of(task)
     predictions = predict(model, task, task.splits.test, devices, batch=config.data.batch)
     found = scores(task, predictions)

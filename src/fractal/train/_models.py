@@ -37,7 +37,7 @@ class ModelSpec:
     length: str | None = None
     positions: Positions = "none"
     final_norm: bool = False
-    recipe: str | None = None
+    settings_of: str | None = None
     max_lr: float | None = None
     setup_bytes: Callable[[int], float] | None = None
 
@@ -72,7 +72,7 @@ def register_model(
     length: str | None = None,
     positions: Positions = "none",
     final_norm: bool = False,
-    recipe: str | None = None,
+    settings_of: str | None = None,
     max_lr: float | None = None,
     setup_bytes: Callable[[int], float] | None = None,
     classes: Sequence[type] = (),
@@ -89,14 +89,14 @@ def register_model(
       `"block"`: `factory(width, *, key, …)` makes a whole block; `"model"`:
       `factory(task, *, width, depth, key, …)` makes the whole model, which is called as
       `model(x, lengths=lengths, key=key)` for one sequence, with `key=None` in evaluation.
-    - `size`: the option that sets the number of parameters at a given width; `compare` matches
-      models by it.
+    - `size`: name of the option that controls the parameter count at a given width; `compare` and
+      `match_parameters` adjust it.
     - `grain`: `size` is a multiple of this.
     - `gate`: default gate of the blocks around a mixer.
     - `length`: the option that receives the length of the task's sequences.
     - `positions`, `final_norm`: arguments of `SequenceModel`; where `positions` is not `"none"` the
       option `positions` changes it.
-    - `recipe`: name of the model whose published settings are used; by default `name`.
+    - `settings_of`: name of the model whose published settings are used; by default `name`.
     - `max_lr`: highest learning rate in presets made for other models.
     - `setup_bytes`: memory that the factory needs for a given `size`, besides its parameters.
     - `classes`: all classes of the user's that the model consists of, in addition to `factory`.
@@ -108,7 +108,17 @@ def register_model(
     _check_choice("gate", gate, get_args(Gate))
     _check_choice("positions", positions, get_args(Positions))
     spec = ModelSpec(
-        factory, kind, size, grain, gate, length, positions, final_norm, recipe, max_lr, setup_bytes
+        factory,
+        kind,
+        size,
+        grain,
+        gate,
+        length,
+        positions,
+        final_norm,
+        settings_of,
+        max_lr,
+        setup_bytes,
     )
     _check_arguments(name, spec)
     register_classes(name, _own_classes(factory, classes))
@@ -176,7 +186,7 @@ def spec_of(name: str) -> ModelSpec:
 
 
 def check_model(model: ModelConfig) -> None:
-    """Refuse a model or an option that does not exist."""
+    """Raise `UserError` if the model or one of its options does not exist."""
     check_type("model", model, ModelConfig)
     spec = spec_of(model.name)
     known = spec.options()

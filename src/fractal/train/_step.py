@@ -56,7 +56,7 @@ def initial_state(config: Config, task: Task) -> TrainState:
 
 
 def _check_arrays(model: Any) -> None:
-    """All leaves are differentiable arrays; a user's model may hold others."""
+    """All leaves are differentiable arrays; a user's model may contain others."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(model):
         if not eqx.is_inexact_array(leaf):
             name = jax.tree_util.keystr(path).lstrip(".")

@@ -52,8 +52,8 @@ def register_task(
         raise UserError(f"is needed: there is no task {name!r} yet", argument="loader")
     elif name in _PRESETS:
         raise UserError(f"{name!r} is registered already: choose another name", argument="name")
-    recipes = tuple(_for_task(one, name, "paper") for one in paper)
-    _PRESETS[name] = _Presets(_for_task(given, name, "mini"), recipes)
+    published = tuple(_for_task(one, name, "paper") for one in paper)
+    _PRESETS[name] = _Presets(_for_task(given, name, "mini"), published)
 
 
 def _for_task(config: Config, name: str, size: Preset) -> Config:
@@ -67,7 +67,8 @@ def preset(task: str, size: str = "mini", model: str = "fractal") -> Config:
     **Arguments:**
 
     - `task`: name of a task.
-    - `size`: `"mini"`, for a laptop, or `"paper"`, the published recipe.
+    - `size`: the preset, `"mini"`, for a laptop, or `"paper"`, the published settings; for
+      `"smnist"` and `"psmnist"`, which have no published settings, our own.
     - `model`: name of a model. Settings made for another model are adapted: the model then has its
       own defaults.
     """
@@ -75,14 +76,14 @@ def preset(task: str, size: str = "mini", model: str = "fractal") -> Config:
         raise UserError(f"must be the name of a task, got {task!r:.60}", argument="task")
     check_name("task", task, tasks.names())
     if size not in get_args(Preset):
-        raise UserError(f"must be mini or paper, got {size!r:.60}", argument="size")
+        raise UserError(f"must be mini or paper, got {size!r:.60}", argument="preset")
     spec = spec_of(model)
     known = _PRESETS.get(task) or _Presets(Config(DataConfig(task)), ())
     if size == "mini":
         return _adapted(known.config, model)
     if not known.paper:
-        raise UserError(f"task {task!r} has no preset 'paper'", argument="size")
-    wanted = spec.recipe or model
+        raise UserError(f"task {task!r} has no preset 'paper'", argument="preset")
+    wanted = spec.settings_of or model
     chosen = next((one for one in known.paper if one.model.name == wanted), known.paper[0])
     return _renamed(chosen, model) if chosen.model.name == wanted else _adapted(chosen, model)
 
@@ -92,7 +93,7 @@ def _renamed(config: Config, name: str) -> Config:
 
 
 def _adapted(config: Config, name: str) -> Config:
-    """The same recipe for another model, with its own defaults."""
+    """The same settings for another model, with its own defaults."""
     given, spec = config.model, spec_of(name)
     if given.name == name:
         return config

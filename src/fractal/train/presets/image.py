@@ -6,7 +6,7 @@ mini: `fractal train image`
     gray levels 0.213.
 
 paper: `fractal train image --preset paper`
-    For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
+    For GPUs; S5's published settings; `--model s5` is the published S5. Not run here.
     Published test accuracy in %: FRACTAL 87.30, S5 88.00 (87.59 when the FRACTAL paper ran it),
     Transformer 42.44, Performer 42.77.
 """

@@ -7,7 +7,7 @@ mini: `fractal train pathfinder`
     That is chance: a run as short as this does not learn the task.
 
 paper: `fractal train pathfinder --preset paper --data DIR`
-    For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
+    For GPUs; S5's published settings; `--model s5` is the published S5. Not run here.
     Published test accuracy in %: FRACTAL 94.80, S5 95.33 (95.04 when the FRACTAL paper ran it),
     Transformer 71.40, Performer 77.05.
 """

@@ -7,7 +7,7 @@ mini: `fractal train psmnist`
     the permutation leaves no local structure, so the scale-invariant clock is used.
 
 paper: `fractal train psmnist --preset paper`
-    For GPUs; the papers give no recipe; this one is ours. Not run here.
+    For GPUs; there are no published settings, these are our own. Not run here.
 """
 
 import dataclasses

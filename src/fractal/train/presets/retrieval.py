@@ -1,4 +1,4 @@
-"""Retrieval (AAN; `mini`: a generated stand-in).
+"""Retrieval (AAN; `mini`: a synthetic substitute).
 
 mini: `fractal train retrieval`
     about 4 min on two shared cores, compilation included.
@@ -6,7 +6,7 @@ mini: `fractal train retrieval`
     tokens 0.497.
 
 paper: `fractal train retrieval --preset paper --data DIR`
-    For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
+    For GPUs; S5's published settings; `--model s5` is the published S5. Not run here.
     Published test accuracy in %: FRACTAL 91.19, S5 91.40 (91.27 when the FRACTAL paper ran it),
     Transformer 57.46, Performer 53.82.
 """

@@ -6,7 +6,7 @@ mini: `fractal train smnist`
     gray levels 0.330.
 
 paper: `fractal train smnist --preset paper`
-    For GPUs; the papers give no recipe; this one is ours. Not run here.
+    For GPUs; there are no published settings, these are our own. Not run here.
 """
 
 from .._config import Config, DataConfig, ModelConfig, OptimizerConfig

@@ -6,7 +6,7 @@ mini: `fractal train text`
     tokens 0.618.
 
 paper: `fractal train text --preset paper`
-    For GPUs; the recipe is S5's, `--model s5` the published S5. Not run here.
+    For GPUs; S5's published settings; `--model s5` is the published S5. Not run here.
     Published test accuracy in %: FRACTAL 89.10, S5 89.31 (88.72 when the FRACTAL paper ran it),
     Transformer 64.27, Performer 65.40.
 """
