@@ -4,6 +4,7 @@ After an intended change, from the root of the project: python -m tests.test_pub
 """
 
 import difflib
+import functools
 import importlib
 import inspect
 import pathlib
@@ -42,7 +43,7 @@ def described(name, value):
         if not belongs(value, member):
             continue
         function = getattr(found, "__func__", getattr(found, "__wrapped__", found))
-        if isinstance(found, property):
+        if isinstance(found, property | functools.cached_property):
             lines.append(f"{name}.{member}: property")
         elif inspect.isroutine(function):
             lines.append(f"{name}.{member}{signature(function)}")

@@ -35,7 +35,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(text, tmp_path):
     on_page = {t for tag in ("td", "th", "strong") for t in parsed.texts[tag]}
     assert {shown(cell) for table in tables for row in table.rows for cell in row} <= on_page
     assert {f"python -m experiments.{name}" for name in EXPERIMENTS} <= set(parsed.texts["code"])
-    assert "earlier code (unknown commit)" in text
+    assert "predate the current code (unknown commit)" in text
 
 
 def test_names_in_results_are_never_read_as_html(tmp_path):

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-# In a process of its own, since the tests' type checker would refuse most of these first.
+# In a process of its own, since the tests' type checker would reject most of these first.
 RUN = """
 import json, sys, warnings
 import numpy as np

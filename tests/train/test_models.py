@@ -46,7 +46,7 @@ def test_buffers_are_not_counted(tiny):
 
 @pytest.mark.parametrize("name", model_names())
 def test_the_memory_bound_is_below_what_the_parameters_need(tiny, name):
-    """A lower bound refuses nothing that fits."""
+    """A lower bound rejects nothing that fits."""
     task = load_task(tiny)
     for width, depth in ((16, 1), (64, 3)):
         model = ModelConfig(name, width=width, depth=depth)

@@ -33,8 +33,8 @@ from fractal.train import (
     with_steps,
 )
 
-OWN = pathlib.Path(__file__).parent / "own"
-LEAKY, SPIKES, PULSE = (str(OWN / f"{name}.py") for name in ("leaky", "spikes", "pulse"))
+CUSTOM = pathlib.Path(__file__).parent / "custom"
+LEAKY, SPIKES, PULSE = (str(CUSTOM / f"{name}.py") for name in ("leaky", "spikes", "pulse"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -56,7 +56,7 @@ def own():
 
 @pytest.fixture(scope="module")
 def run(own, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("own") / "run"
+    folder = tmp_path_factory.mktemp("custom") / "run"
     train(preset("spikes", "mini", "leaky"), folder)
     return folder
 

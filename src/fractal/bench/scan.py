@@ -31,7 +31,11 @@ def bench_scan() -> dict:
             }
     return {
         "provenance": provenance(),
-        "setting": {"dtype": "complex64", "gates": "constant", "backend": jax.default_backend()},
+        "setting": {
+            "dtype": "complex64",
+            "decay factors": "constant",
+            "backend": jax.default_backend(),
+        },
         "milliseconds": measured,
         "fastest": {
             name: min(row, key=lambda method: row[method]["median"])

@@ -37,7 +37,7 @@ def claims() -> list[Claim]:
 
 
 def exact_dynamics() -> Claim:
-    """The steady state of the published ODE for u = 1, read as projection coefficients."""
+    """The steady state of the published ODE for u = 1, taken as projection coefficients."""
     errors = {}
     for alpha in (0.3, 0.6, 0.9):
         op = theory.published_operator(alpha, 16)
