@@ -23,7 +23,9 @@ TABLES = ("calls", "commands")
 ARROW = "    → "
 _SECONDS = 60  # a wrong use that starts to work is stopped
 # What differs between machines, versions and runs.
-_VARYING = re.compile(r"[\d,.]+ GB|/tmp/\S*?/(?=\w)|\d+ cores|0x[0-9a-f]+")
+_VARYING = re.compile(
+    r"[\d,.]+ [GTP]B|/\S*tmp\S*?(?=[\s:,]|$)|at most \d+, \d+ (for each|per)[^,]*"
+)
 
 
 def read(table: str) -> dict[str, str]:
