@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._checks import check_count, check_seed
 from .._progress import progress
-from ._arguments import check_seed, check_space, check_whole
 from ._errors import DataError, MissingData
 from ._expressions import OPERATORS, Expression, Limits, draw_expressions
-from ._folders import cache_folder, check_new, content_hash, short_hash, staged
+from ._folders import cache_folder, check_new, check_space, content_hash, short_hash, staged
 from ._layout import find
 from ._parallel import parallel_map
 from ._registry import register
@@ -56,7 +56,7 @@ def generate(out: pathlib.Path, size: Size, seed: int, workers: int) -> None:
     No expression occurs twice, within a file or across files.
     """
     check_new(out)
-    count = check_whole("count", size.examples, _FEWEST, why=" for three files")
+    count = check_count("count", size.examples, _FEWEST, why=" for three files")
     check_space(out, count, size.bytes_each)
     counts = [count * share // 100 for share in _SHARES]
     counts[0] += count - sum(counts)

@@ -15,11 +15,19 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import UInt8
 
+from .._checks import check_count, check_seed
 from .._progress import progress
 from ._archives import is_inside
-from ._arguments import check_seed, check_space, check_whole
 from ._errors import DataError, MissingData
-from ._folders import cache_folder, check_new, listing_hash, reading, short_hash, staged
+from ._folders import (
+    cache_folder,
+    check_new,
+    check_space,
+    listing_hash,
+    reading,
+    short_hash,
+    staged,
+)
 from ._images import levels, pillow, read_gray
 from ._layout import find
 from ._parallel import parallel_map
@@ -58,7 +66,7 @@ def generate(out: pathlib.Path, size: Size, seed: int, workers: int) -> pathlib.
     """Write the new folder `out`/pathfinder<size>/<level> and return it; classes are balanced."""
     target = out / f"pathfinder{size.resolution}" / size.level
     check_new(target)
-    count = check_whole("count", size.examples, _FEWEST, why=" for three splits")
+    count = check_count("count", size.examples, _FEWEST, why=" for three splits")
     shape = geometry(size.resolution, size.level)
     check_space(out, count, _BYTES_EACH)
     labels = np.random.default_rng(check_seed(seed)).permutation(np.arange(count) % 2).tolist()
