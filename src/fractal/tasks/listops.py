@@ -35,7 +35,7 @@ _CLASSES = 10
 _CHUNK = 100  # expressions per call of a worker; a change changes the data of a seed
 
 
-class Size(NamedTuple):
+class ListopsSize(NamedTuple):
     """Limits of expressions, padded length, number of examples, bytes per example in a file."""
 
     limits: Limits
@@ -45,12 +45,14 @@ class Size(NamedTuple):
 
 
 SIZES = {
-    "paper": Size(Limits(depth=10, arguments=10, shorter=500, longer=2000), 2048, 100_000, 6600),
-    "mini": Size(Limits(depth=4, arguments=5, shorter=8, longer=96), 96, 25_000, 120),
+    "paper": ListopsSize(
+        Limits(depth=10, arguments=10, shorter=500, longer=2000), 2048, 100_000, 6600
+    ),
+    "mini": ListopsSize(Limits(depth=4, arguments=5, shorter=8, longer=96), 96, 25_000, 120),
 }
 
 
-def generate(out: pathlib.Path, size: Size, seed: int, workers: int) -> None:
+def generate(out: pathlib.Path, size: ListopsSize, seed: int, workers: int) -> None:
     """Write the three files of the official layout into the new folder `out`.
 
     No expression occurs twice, within a file or across files.

@@ -34,7 +34,7 @@ _FEWEST = 10
 _COLUMNS_HINT = " (label, id1, id2, text1, text2; a release with ids and no text cannot be used)"
 
 
-class Size(NamedTuple):
+class RetrievalSize(NamedTuple):
     """Of generated data: shortest and longest document in characters, and number of pairs."""
 
     shortest: int
@@ -42,11 +42,11 @@ class Size(NamedTuple):
     examples: int
 
 
-MINI = Size(shortest=48, longest=_LENGTHS["mini"] - 1, examples=40_000)
+MINI = RetrievalSize(shortest=48, longest=_LENGTHS["mini"] - 1, examples=40_000)
 _SHARES = {"train": 80, "validation": 10, "test": 10}  # percent
 
 
-def generate(out: pathlib.Path, size: Size, seed: int) -> None:
+def generate(out: pathlib.Path, size: RetrievalSize, seed: int) -> None:
     """Write generated pairs as three files of the official layout into the new folder `out`."""
     check_new(out)
     check_count("count", size.examples, _FEWEST, why=" for three files")
