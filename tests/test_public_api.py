@@ -10,6 +10,7 @@ import inspect
 import pathlib
 import sys
 import types
+from typing import Literal, get_args, get_origin
 
 SNAPSHOT = pathlib.Path(__file__).with_name("public_api.txt")
 MODULES = ("fractal", *(f"fractal.{part}" for part in ("theory", "nn", "baselines", "tasks")))
@@ -31,6 +32,8 @@ def public_api():
 
 
 def described(name, value):
+    if get_origin(value) is Literal:
+        return [f"{name}: {', '.join(map(repr, get_args(value)))}"]
     if not (inspect.isclass(value) and value.__module__.startswith("fractal")):
         return [name + (signature(value) if inspect.isroutine(value) else "")]
     if issubclass(value, Exception):

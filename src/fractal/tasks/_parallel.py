@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, TypeVar
 
-from ._arguments import check_workers
+from .._checks import check_workers
 from ._errors import DataError
 from ._interrupts import deferred_signals
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
-from .._checks import check_name
+from .._checks import check_choice, check_name, check_path
 from .._errors import UserError
-from ._arguments import check_one_of, check_path
 from ._errors import DataError
 from ._request import Preset, Request, Validation
 from ._task import Task
@@ -108,7 +107,7 @@ def fetch(name: str, source: Source = "auto") -> pathlib.Path:
     **Returns:** the folder with the data. `load` finds it without being given `data`.
     """
     entry = _entry(name)
-    check_one_of("source", source, get_args(Source))
+    check_choice("source", source, get_args(Source))
     if entry.fetcher is None:
         able = ", ".join(other for other, one in _ENTRIES.items() if one.fetcher)
         raise DataError(f"there is nothing to download for task {name!r}, only for {able}")

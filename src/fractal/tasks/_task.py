@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
-from ._arguments import check_one_of
+from .._checks import check_choice
 from ._errors import DataError
 from ._request import Validation
 from ._sequences import Labels, Sequences
@@ -77,7 +77,7 @@ class Task:
     levels: Float[np.ndarray, "256"] | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
-        check_one_of("kind", self.kind, get_args(Kind))
+        check_choice("kind", self.kind, get_args(Kind))
 
     @property
     def tokens(self) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_count, check_path, check_type
 from .._errors import UserError
-from ._config import Config, check_path, check_type, check_whole, read_config
+from ._config import Config, read_config
 from ._loop import load_task, train
 from ._models import check_model, config_parameter_count, match_parameters
 
@@ -78,7 +79,7 @@ def matched_configs(configs: Sequence[Config], *, seeds: int = 1, workers: int =
     - `workers`: number of processes that generate data.
     """
     first, *others = _checked(configs)
-    check_whole("seeds", seeds, 1, _MOST_SEEDS)
+    check_count("seeds", seeds, 1, _MOST_SEEDS)
     for config in (first, *others):
         check_model(config.model)
     task = load_task(first, workers=workers)

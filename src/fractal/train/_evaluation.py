@@ -7,10 +7,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
+from .._checks import check_count, check_type
 from .._errors import UserError
 from ..nn import SequenceModel
 from ..tasks import Batch, Batches, Split, Task
-from ._config import check_type, check_whole
 from ._devices import Devices
 
 
@@ -63,7 +63,7 @@ def evaluate(
     """
     check_type("task", task, Task)
     chosen = _split(task, split)
-    batch = min(check_whole("batch", batch, 1), len(chosen))
+    batch = min(check_count("batch", batch, 1), len(chosen))
     devices = Devices()
     batch += -batch % devices.count
     return scores(task, predict(model, task, chosen, devices, batch=batch, buckets=buckets))

@@ -11,12 +11,12 @@ import equinox as eqx
 import jax
 from jaxtyping import PRNGKeyArray, PyTree
 
-from .._checks import check_name
+from .._checks import check_choice, check_count, check_name, check_type
 from .._errors import UserError
 from .._weights import register_classes
 from ..nn import Gate, Positions, SequenceModel, roles
 from ..tasks import Task
-from ._config import ModelConfig, check_type, check_whole
+from ._config import ModelConfig
 
 Kind = Literal["mixer", "block", "model"]
 
@@ -104,9 +104,9 @@ def register_model(
     check_new_name("name", name, _MODELS)
     if not callable(factory):
         raise UserError(f"must be callable, got {factory!r:.60}", argument="factory")
-    _check_choice("kind", kind, get_args(Kind))
-    _check_choice("gate", gate, get_args(Gate))
-    _check_choice("positions", positions, get_args(Positions))
+    check_choice("kind", kind, get_args(Kind))
+    check_choice("gate", gate, get_args(Gate))
+    check_choice("positions", positions, get_args(Positions))
     spec = ModelSpec(
         factory,
         kind,
@@ -149,7 +149,7 @@ def _check_arguments(name: str, spec: ModelSpec) -> None:
         option = getattr(spec, role)
         if option is not None and option not in found and not open_ended:
             raise UserError(f"the factory of {name} has no argument {option!r}", argument=role)
-    check_whole("grain", spec.grain, 1)
+    check_count("grain", spec.grain, 1)
 
 
 def check_new_name(argument: str, name: object, known: Any) -> None:
@@ -161,12 +161,6 @@ def check_new_name(argument: str, name: object, known: Any) -> None:
         )
     if name in known:
         raise UserError(f"{name!r} is registered already: choose another name", argument=argument)
-
-
-def _check_choice(argument: str, value: object, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        message = f"must be one of {', '.join(allowed)}, got {value!r:.60}"
-        raise UserError(message, argument=argument)
 
 
 def model_names() -> tuple[str, ...]:
