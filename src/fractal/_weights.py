@@ -10,6 +10,7 @@ A loaded object is validated against the annotations and invariants of its class
 
 import dataclasses
 import functools
+import inspect
 import json
 import os
 import types
@@ -141,8 +142,9 @@ def _encode(value: Any, name: str, tensors: dict[str, Any]) -> Any:
         return {"class": _name_of(type(value), name), "fields": within(_fields(value).items())}
     if isinstance(value, tuple | list):
         return {type(value).__name__: list(within(enumerate(value)).values())}
-    if callable(value) and (function := _activations().get(id(value))):
-        return {"function": function}
+    for function, known in _activations().items():
+        if value is known:
+            return {"function": function}
     raise UserError(f"{name or 'the model'} cannot be saved: it is a {type(value).__name__}")
 
 
@@ -170,9 +172,9 @@ def _decode(value: Any, name: str, tensors: dict[str, jax.Array], unused: set[st
             unused.discard(tensor)
             return tensors[tensor]
         case {"function": str(function), **rest} if not rest:
-            if function not in _activations().values():
+            if function not in _activations():
                 raise ValueError(f"{function!r} is not a function of jax.nn")
-            return getattr(jax.nn, function)
+            return _activations()[function]
         case {"tuple": list(items), **rest} if not rest:
             return tuple(within(enumerate(items)).values())
         case {"list": list(items), **rest} if not rest:
@@ -290,9 +292,11 @@ def _check_runs(model: Any) -> None:
 
 
 @functools.cache
-def _activations() -> dict[int, str]:
-    """Names of the public functions of `jax.nn`, by identity."""
-    return {id(function): name for name, function in vars(jax.nn).items() if callable(function)}
+def _activations() -> dict[str, Any]:
+    """Functions that a file may name: the public ones of `jax.nn`, and that of a linear output."""
+    linear = inspect.signature(eqx.nn.MLP).parameters["final_activation"].default
+    public = {name: value for name, value in vars(jax.nn).items() if callable(value)}
+    return {name: value for name, value in public.items() if name[0] != "_"} | {"linear": linear}
 
 
 @functools.cache
