@@ -84,7 +84,7 @@ def test_next_token_logits_are_causal():
 def test_retrieval_ignores_the_padding_of_each_document():
     m = model(task="retrieval")
     x, lengths = tokens(2, 18), np.array([18, 7])
-    mask = jnp.arange(18) < lengths[:, None]
+    mask = np.arange(18) < lengths[:, None]
     garbage = x.at[1, 7:].set(5)
     np.testing.assert_allclose(m(x, mask=mask), m(garbage, mask=mask), atol=1e-5)
     assert not np.allclose(m(x, mask=mask), m(x[::-1], mask=mask[::-1]))
@@ -113,7 +113,7 @@ def test_retrieval_batch_statistics_include_both_documents():
     _, (statistics,) = jax.vmap(
         lambda x, key: m.training(x, key=key), axis_name="batch", out_axes=(0, None)
     )(x, keys)
-    h = x.reshape(-1, 7) @ m.encoder.weight.T + m.encoder.bias
+    h = x.reshape(-1, 7) @ m.encoder.weight.T + m.encoder.bias[None]
     np.testing.assert_allclose(statistics.mean, 0.05 * h.mean(0), atol=1e-6)
 
 
@@ -137,7 +137,7 @@ class Doubling(eqx.Module):
 
 def test_a_custom_block_replaces_the_default():
     m, x = model(block=Doubling, tokens=False), values(9, 7)
-    pooled = 4 * (x @ m.encoder.weight.T + m.encoder.bias).mean(axis=0)
+    pooled = 4 * (x @ m.encoder.weight.T + m.encoder.bias[None]).mean(axis=0)
     expected = m.head.weight @ pooled + m.head.bias
     np.testing.assert_allclose(m(x), expected, atol=1e-5)
     output, statistics = m.training(x, key=jax.random.key(0))

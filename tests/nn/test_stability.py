@@ -46,7 +46,8 @@ def test_states_are_bounded_over_a_million_steps_after_noisy_training(init, cloc
     run = eqx.filter_jit(lambda ssm, u, state: ssm(u, state))
     size = sum(ssm.sizes)
     start = FractalState(
-        jnp.exp(1j * jax.random.uniform(jax.random.key(2), (size,))), jnp.array(1.0)
+        jnp.exp(1j * jax.random.uniform(jax.random.key(2), (size,)).astype(complex)),
+        jnp.array(1.0),
     )
     undriven, driven, power = start, start, []
     for i in range(CHUNKS):
