@@ -8,6 +8,7 @@ import optax
 import pytest
 
 from fractal.nn import FractalSSM, SequenceModel
+from optimizers import apply_gradient
 
 SMALL = functools.partial(FractalSSM, order=4, alphas=(0.0, 0.9))
 
@@ -192,8 +193,7 @@ def test_training_reduces_the_loss_in_both_dtypes(dtype):
             return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
 
         value, gradient = eqx.filter_value_and_grad(loss)(m)
-        updates, opt_state = optimizer.update(gradient, opt_state)
-        return eqx.apply_updates(m, updates), opt_state, value
+        return *apply_gradient(optimizer, gradient, opt_state, m), value
 
     for i in range(60):
         m, opt_state, value = update(m, opt_state, jax.random.key(i))

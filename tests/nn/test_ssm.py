@@ -10,6 +10,7 @@ import scipy.linalg
 
 from fractal import theory
 from fractal.nn import FractalSSM, FractalState
+from optimizers import apply_gradient
 from signals import relative_error, signals
 
 CLOCKS = ("uniform", "scale-invariant")
@@ -335,8 +336,7 @@ def test_real_modes_remain_real_during_training(clock, discretization):
     @jax.jit
     def update(ssm, opt_state, u):
         gradient = jax.grad(lambda ssm: jnp.mean((ssm(u)[0] - jnp.roll(u, 3, axis=0)) ** 2))(ssm)
-        updates, opt_state = optimizer.update(gradient, opt_state)
-        return optax.apply_updates(ssm, updates), opt_state
+        return apply_gradient(optimizer, gradient, opt_state, ssm)
 
     for seed in range(5):
         ssm, opt_state = update(ssm, opt_state, signal(64, 2, seed))
