@@ -12,7 +12,7 @@ os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 
-import jax  # noqa: E402  # after the flags, which are read once
+import jax  # after the flags, which are read once
 
 # Conversions and broadcasting of arrays must be explicit; users may set these options, too.
 jax.config.update("jax_numpy_dtype_promotion", "strict")

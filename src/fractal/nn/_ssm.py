@@ -203,9 +203,8 @@ class FractalSSM(eqx.Module):
             y += self._states(True, signal, elapsed, jnp.zeros_like(state.modes)) @ C_reverse.T
         duration = jnp.broadcast_to(dt, (length,)).sum(where=kept)
         modes = real_to_complex(last_state(x, end, complex_to_real(state.modes)))
-        return (y + self.D[None] * signal).astype(u.dtype), FractalState(
-            modes, state.time + duration
-        )
+        y += self.D[None] * signal
+        return y.astype(u.dtype), FractalState(modes, state.time + duration)
 
     @compiled_step
     def step(
