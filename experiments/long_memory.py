@@ -131,7 +131,8 @@ def fitted(net: SequenceModel, draw: Callable[[int], np.ndarray]) -> SequenceMod
     @jax.jit
     def train_step(net, opt_state, batch):
         gradient = jax.grad(lambda net: _errors(net, batch).mean())(net)
-        updates, opt_state = optimizer.update(gradient, opt_state, net)
+        with jax.numpy_dtype_promotion("standard"):  # optax computes decay**step, step an integer
+            updates, opt_state = optimizer.update(gradient, opt_state, net)
         return optax.apply_updates(net, updates), opt_state
 
     opt_state = optimizer.init(net)

@@ -13,6 +13,12 @@ os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 
+import jax  # after the flags, which are read once
+
+# Conversions and broadcasting of arrays must be explicit; users may set these options, too.
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
 hypothesis.settings.register_profile("fractal", deadline=None, derandomize=True, max_examples=40)
 hypothesis.settings.load_profile("fractal")
 

@@ -77,8 +77,11 @@ def test_initial_eigenvalues_are_those_of_the_normal_part_of_legs():
         (lambda: layer(kernel="relu"), "kernel must be one of exp, softmax"),
         (lambda: layer(order=0), "order must be a whole number of at least 1"),
         (lambda: layer(kernel="softmax").initial_state(), "depends on the length"),
-        (lambda: layer(kernel="softmax").step(jnp.zeros(3), jnp.zeros((3, 5)) + 0j), "no step"),
-        (lambda: layer(bidirectional=True).step(jnp.zeros(3), jnp.zeros((3, 5)) + 0j), "no step"),
+        (lambda: layer(kernel="softmax").step(jnp.zeros(3), jnp.zeros((3, 5), complex)), "no step"),
+        (
+            lambda: layer(bidirectional=True).step(jnp.zeros(3), jnp.zeros((3, 5), complex)),
+            "no step",
+        ),
         (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(5)), "dt must be one number"),
     ],
 )

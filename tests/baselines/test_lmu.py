@@ -43,7 +43,7 @@ def test_outputs_equal_a_loop_of_matrix_exponentials(bidirectional, dt):
         if bidirectional:
             m.append(brute_force(lmu, u[::-1], dt or 1.0)[::-1])
         features = np.concatenate([part.reshape(75, -1) for part in m], axis=1)
-        expected = np.tanh(u @ lmu.W_x.T + features @ lmu.W_m.T + lmu.bias)
+        expected = np.tanh(u @ lmu.W_x.T + features @ lmu.W_m.T + lmu.bias[None])
         np.testing.assert_allclose(lmu(u, dt=dt)[0], expected, atol=1e-11)
 
 

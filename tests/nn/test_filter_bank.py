@@ -32,7 +32,7 @@ def test_gradient_of_alpha_equals_finite_differences_of_the_eigenvalues(init):
     jacobian = jax.jacobian(lambda place: jnp.stack(_with_place(bank, place)()))(bank.place)
     above, below = (spectrum(init, alpha + s * h, order) for s in (1, -1))
     for got, (x, y) in zip(
-        jacobian[..., 0] / slope,
+        jacobian[..., 0] / slope[0],
         [
             (above.rates.real, below.rates.real),
             (above.rates.imag, below.rates.imag),

@@ -44,5 +44,5 @@ def finite(elapsed: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 def bilinear_slope(w: Parts, elapsed: Float[Array, " time"]) -> Parts:
     """−dg/d(λδ) = 1/(1 + λδ/2)² of the bilinear gate, per step."""
     time = finite(elapsed)[:, None]
-    slope = 1 / (1 + lax.complex(w[0] * time, w[1] * time) / 2) ** 2
+    slope = 1 / (1 + lax.complex(w[0][None] * time, w[1][None] * time) / 2) ** 2
     return slope.real, slope.imag

@@ -198,6 +198,7 @@ def check_padding(lengths: ArrayLike | None, mask: ArrayLike | None, time: int) 
             raise ValueError(
                 f"lengths must be one integer per sequence, got {end.dtype}{end.shape}"
             )
+        end = end.astype(int)
         return Padding(jnp.arange(time) < end, end)
     if mask is None:
         return Padding(None, None)

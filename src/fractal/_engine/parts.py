@@ -43,7 +43,8 @@ def subtract(x: Parts, y: Parts) -> Parts:
 
 
 def multiply(a: Parts, x: Parts) -> Parts:
-    """Elementwise a · x, complex if there are two parts."""
+    """Elementwise a · x, complex if there are two parts; a may lack leading axes of x."""
+    a = tuple(lax.broadcast_to_rank(p, x[0].ndim) for p in a)
     if len(a) == 1:
         return (a[0] * x[0],)
     return a[0] * x[0] - a[1] * x[1], a[0] * x[1] + a[1] * x[0]

@@ -49,7 +49,8 @@ def linear_scan(
         raise ValueError(f"h0 must have shape {b.shape[1:]}, got {h0.shape}")
     reverse = check_flag("reverse", reverse)
     check_choice("method", method, ("auto", *_METHODS))
-    dtype = jnp.result_type(a, b, h0)
+    with jax.numpy_dtype_promotion("standard"):  # real gates with complex inputs are supported
+        dtype = jnp.result_type(a, b, h0)
     if not jnp.issubdtype(dtype, jnp.inexact):
         raise ValueError(f"a, b and h0 must be real or complex floating point, got {dtype}")
     if b.size == 0:

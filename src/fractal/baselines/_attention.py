@@ -1,12 +1,12 @@
 """Exact multi-head softmax attention (Vaswani et al., 2017)."""
 
 import functools
+import math
 from typing import NamedTuple, SupportsIndex
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
@@ -148,7 +148,7 @@ def attend(
 
     @jax.checkpoint
     def mean(query, position):
-        logits = keys @ query / np.sqrt(len(query))
+        logits = keys @ query / math.sqrt(len(query))
         visible = kept if position is None else kept & (jnp.arange(len(kept)) <= position)
         # A finite minimum: weights are uniform, not NaN, if no key is visible.
         weights = jax.nn.softmax(jnp.where(visible, logits, jnp.finfo(logits.dtype).min))
@@ -191,7 +191,7 @@ def _init_parameters(
 ) -> tuple[Array, Array]:
     """Xavier uniform initialization, of variance 2/(fan_in + fan_out)."""
     keys = jax.random.split(key)
-    end = np.sqrt(6 / (width + heads * size))
+    end = math.sqrt(6 / (width + heads * size))
     return (
         jax.random.uniform(keys[0], (3, heads, size, width), minval=-end, maxval=end),
         jax.random.uniform(keys[1], (width, heads, size), minval=-end, maxval=end),

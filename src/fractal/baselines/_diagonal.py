@@ -42,12 +42,13 @@ class Diagonal(NamedTuple):
             check_causal(len(self.c))
         if len(u) == 0:
             return u, state
-        y = self.D * signal + convolve(signal, exponential_sums(self.c * self.b, self.w, len(u)))
+        kernels = exponential_sums(self.c * self.b[None], self.w, len(u))
+        y = self.D[None] * signal + convolve(signal, kernels)
         if len(self.c) == 2:
             return y.astype(u.dtype), None
         after = self.b * exponentially_weighted(signal, self.w)
         if state is not None:
-            start = self.c * jnp.exp(self.w) * state
+            start = self.c * jnp.exp(self.w)[None] * state[None]
             y += exponential_sums(start, self.w, len(u))[0].T
             after += jnp.exp(len(u) * self.w) * state
         return y.astype(u.dtype), after
@@ -59,7 +60,7 @@ class Diagonal(NamedTuple):
         check_causal(len(self.c))
         u = check_sample(u, len(self.D))
         signal = u.astype(self.D.dtype)
-        state = jnp.exp(self.w) * state + self.b * signal[:, None]
+        state = jnp.exp(self.w) * state + self.b * signal.astype(self.b.dtype)[:, None]
         y = jnp.sum(self.c[0] * state, axis=-1).real + self.D * signal
         return y.astype(u.dtype), state
 
@@ -71,7 +72,7 @@ def exponential_sums(
 ) -> Float[Array, "scans width {length}"]:
     """Re Σ_n c_n e^{l w_n} for l = 0 … length − 1."""
     coarse, fine = _powers(w, length)
-    left = coefficients[:, :, None, :] * jnp.swapaxes(coarse, 1, 2)
+    left = coefficients[:, :, None, :] * jnp.swapaxes(coarse, 1, 2)[None]
     # The real part of a complex product, as one real product over concatenated parts.
     left = jnp.concatenate([left.real, -left.imag], axis=-1)
     right = jnp.concatenate([fine.real, fine.imag], axis=1)
@@ -97,7 +98,5 @@ def _powers(
     """e^{aMw} and e^{rw}, whose products are e^{lw} for l < length."""
     size = math.isqrt(max(length - 1, 0)) + 1
     blocks = -(-length // size)
-    return (
-        jnp.exp(w[..., None] * (size * jnp.arange(blocks, dtype=w.real.dtype))),
-        jnp.exp(w[..., None] * jnp.arange(size, dtype=w.real.dtype)),
-    )
+    coarse, fine = (jnp.arange(n).astype(w.dtype)[None, None] for n in (blocks, size))
+    return jnp.exp(w[..., None] * (size * coarse)), jnp.exp(w[..., None] * fine)

@@ -28,12 +28,14 @@ class LowRank(NamedTuple):
         self, x: Complex[Array, "width modes"], u: Float[Array, " width"]
     ) -> Complex[Array, "width modes"]:
         """(I − ΔA/2)⁻¹ [(I + ΔA/2) x + ΔB u], by the Woodbury identity."""
-        half = self.dt / 2
-        Ax = self.Lambda * x - self.P * self._inner_P(x)
-        right = x + half * Ax + self.dt * self.B * u[:, None]
-        diagonal = 1 - half * self.Lambda
+        dtype, half = x.dtype, self.dt / 2
+        Ax = self.Lambda * x - self.P * self._inner_P(x).astype(dtype)
+        added = self.dt.astype(dtype) * self.B * u.astype(dtype)[:, None]
+        right = x + half.astype(dtype) * Ax + added
+        diagonal = 1 - half.astype(dtype) * self.Lambda
         solved, rank = right / diagonal, self.P / diagonal
-        return solved - rank * (half * self._inner_P(solved) / (1 + half * self._inner_P(rank)))
+        weight = half * self._inner_P(solved) / (1 + half * self._inner_P(rank))
+        return solved - rank * weight.astype(dtype)
 
     @functools.partial(jax.jit, static_argnames="length")
     def truncated(
@@ -48,7 +50,7 @@ class LowRank(NamedTuple):
     ) -> Complex[Array, "scans width modes"]:
         """Inverse of `truncated`: C from C̃."""
         power = self._power(length)
-        system = jnp.swapaxes(jnp.eye(power.shape[-1], dtype=power.dtype) - power, 1, 2)
+        system = jnp.swapaxes(jnp.eye(power.shape[-1], dtype=power.dtype)[None] - power, 1, 2)
         rows = jnp.linalg.solve(system, jnp.moveaxis(_row(C), 0, -1))
         return _from_row(jnp.moveaxis(rows, -1, 0))
 
@@ -96,19 +98,23 @@ def dplr_kernels(
     scans = len(C)
     conjugates = [jnp.concatenate([x, x.conj()], axis=-1) for x in (system.P, system.B, C)]
     P, B, C = conjugates
-    Lambda = system.dt * jnp.concatenate([system.Lambda, system.Lambda.conj()], axis=-1)
+    dt = system.dt.astype(C.dtype)
+    Lambda = dt * jnp.concatenate([system.Lambda, system.Lambda.conj()], axis=-1)
     star = P.conj()
-    products = jnp.stack([*(C * B), *(C * P), star * B, star * P], axis=1) * system.dt[..., None]
+    products = [*(C * B[None]), *(C * P[None]), star * B, star * P]
+    products = jnp.stack(products, axis=1) * dt[..., None]
 
     @jax.checkpoint  # otherwise arrays of size (width, order, length) are stored for gradients
-    def transform(s, c):
-        fractions = 1 / (2j * s - c * Lambda)
+    def transform(s, c):  # 2is and c, as complex numbers
+        fractions = 1 / (s - c * Lambda)
         sums = jnp.einsum("hpn,hn->ph", products, fractions)
         r_CB, r_CP, r_PB, r_PP = sums[:scans], sums[scans:-2], sums[-2], sums[-1]
-        return r_CB - c * r_CP * r_PB / (1 + c * r_PP)
+        return r_CB - c * r_CP * r_PB[None] / (1 + c * r_PP)[None]
 
     half_angles = np.pi * np.arange(length // 2 + 1) / length
-    sines, cosines = (jnp.asarray(f(half_angles), system.dt.dtype) for f in (np.sin, np.cos))
-    phase = jnp.asarray(np.exp(1j * half_angles), C.dtype)
+    sines, cosines, phase = (
+        jnp.asarray(x, C.dtype)
+        for x in (2j * np.sin(half_angles), np.cos(half_angles), np.exp(1j * half_angles))
+    )
     spectrum = jax.lax.map(lambda x: transform(*x), (sines, cosines), batch_size=_FREQUENCY_BATCH)
     return jnp.fft.irfft(jnp.moveaxis(phase[:, None, None] * spectrum, 0, -1), length)

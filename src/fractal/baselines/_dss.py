@@ -126,7 +126,7 @@ class DSS(eqx.Module):
         signal = mask_padding(u.astype(self.D.dtype), padding.kept)
         if len(u) == 0:
             return u, None
-        y = convolve(signal, self._softmax_kernels(dt, len(u))) + self.D * signal
+        y = convolve(signal, self._softmax_kernels(dt, len(u))) + self.D[None] * signal
         return y.astype(u.dtype), None
 
     @compiled_step
@@ -140,7 +140,7 @@ class DSS(eqx.Module):
     def initial_state(self) -> Complex[Array, "width modes"]:
         """The state before the first sample: zero."""
         self._check_state()
-        return jnp.zeros_like(self.W[0, ..., 0]) + 0j
+        return jnp.zeros_like(from_pairs(self.W[0]))
 
     def _check_state(self) -> None:
         if self.kernel == "softmax":
@@ -151,12 +151,13 @@ class DSS(eqx.Module):
 
     def _exponents(
         self, dt: ArrayLike | None
-    ) -> tuple[Complex[Array, " modes"], Complex[Array, "width modes"]]:
+    ) -> tuple[Complex[Array, "1 modes"], Complex[Array, "width modes"]]:
         """λ, and x = Δ₀ Re λ + iΔ₁ Im λ per channel."""
-        real = -jnp.exp(self.real) if self.kernel == "exp" else self.real
+        real = (-jnp.exp(self.real) if self.kernel == "exp" else self.real)[None]
+        frequency = self.frequency[None]
         step = check_scalar_dt(dt, self.D.dtype) * jnp.exp(self.log_dt)
-        x = jax.lax.complex(step[:, :1] * real, step[:, 1:] * self.frequency)
-        return jax.lax.complex(real, self.frequency), x
+        x = jax.lax.complex(step[:, :1] * real, step[:, 1:] * frequency)
+        return jax.lax.complex(real, frequency), x
 
     def _system(self, dt: ArrayLike | None) -> Diagonal:
         eigenvalues, x = self._exponents(dt)
@@ -175,15 +176,14 @@ class DSS(eqx.Module):
         decaying = jnp.where(grows, -x, x)
         denominator = eigenvalues * (jnp.exp(length * decaying) - 1)
         # 1/denominator, regularized for modes that neither grow nor decay.
-        inverse = denominator.conj() / (
-            denominator.real**2 + denominator.imag**2 + _SMALLEST_SQUARE
-        )
+        square = denominator.real**2 + denominator.imag**2 + _SMALLEST_SQUARE
+        inverse = denominator.conj() / square.astype(x.dtype)
         _, complement = gate_and_complement(
             "zoh", (-decaying.real, -decaying.imag), jnp.ones((), x.real.dtype)
         )
-        weights = from_pairs(self.W) * -jax.lax.complex(*complement) * inverse
-        forward = exponential_sums(jnp.where(grows, 0.0, weights), decaying, length)
-        backward = exponential_sums(jnp.where(grows, weights, 0.0), decaying, length)
+        weights = from_pairs(self.W) * -jax.lax.complex(*complement)[None] * inverse[None]
+        forward = exponential_sums(jnp.where(grows[None], 0.0, weights), decaying, length)
+        backward = exponential_sums(jnp.where(grows[None], weights, 0.0), decaying, length)
         return forward + backward[..., ::-1]
 
 

@@ -1,10 +1,10 @@
 """FAVOR+: positive orthogonal random features, whose products estimate exp(q·k/√d)."""
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 _FLOOR = 1e-6  # added to every feature
@@ -25,7 +25,7 @@ def favor(
     """Features (exp(exponent − c) + ε)/√m, whose inner product is a mean over m features."""
     # c cancels in the normalized output, and so does its gradient.
     lowered = exponents - jax.lax.stop_gradient(stabilizer)[..., None]
-    return (jnp.exp(lowered) + _FLOOR) / np.sqrt(exponents.shape[-1])
+    return (jnp.exp(lowered) + _FLOOR) / math.sqrt(exponents.shape[-1])
 
 
 @functools.partial(jax.jit, static_argnames=("count", "size"))

@@ -1,6 +1,7 @@
 """The Legendre memory unit, with a sliding-window memory (Voelker et al., 2019)."""
 
 import functools
+import math
 from typing import SupportsIndex
 
 import equinox as eqx
@@ -141,7 +142,8 @@ class LMU(eqx.Module):
         return jnp.zeros((len(self.encoders), self.order), self.bias.dtype)
 
     def _hidden(self, x: Array, m: Array) -> Array:
-        return jnp.tanh(x @ self.W_x.T + m @ self.W_m.T + self.bias)
+        bias = jax.lax.broadcast_to_rank(self.bias, x.ndim)
+        return jnp.tanh(x @ self.W_x.T + m @ self.W_m.T + bias)
 
     def _matrices(self, dt: ArrayLike | None) -> tuple[Array, Array]:
         """Ā and B̄ for zero-order hold, by the exponential of the augmented matrix."""
@@ -192,7 +194,7 @@ def _init_parameters(
     """Encoders, W_x and W_m, with the variances of the published initializers."""
     keys = jax.random.split(key, 3)
     return (
-        jax.random.normal(keys[0], (memories, width)) / np.sqrt(width),
-        jax.random.normal(keys[1], (width, width)) / np.sqrt(width),
-        jax.random.normal(keys[2], (width, read)) * np.sqrt(2 / (width + read)),
+        jax.random.normal(keys[0], (memories, width)) / math.sqrt(width),
+        jax.random.normal(keys[1], (width, width)) / math.sqrt(width),
+        jax.random.normal(keys[2], (width, read)) * math.sqrt(2 / (width + read)),
     )

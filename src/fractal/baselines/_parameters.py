@@ -5,6 +5,7 @@ optimizers treat them as two real numbers.
 """
 
 import functools
+import math
 from typing import SupportsIndex
 
 import jax
@@ -35,13 +36,13 @@ def log_steps(
 
 def complex_normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*shape 2"]:
     """Complex normal numbers of unit variance, as pairs."""
-    return jax.random.normal(key, (*shape, 2)) * np.sqrt(0.5)
+    return jax.random.normal(key, (*shape, 2)) * math.sqrt(0.5)
 
 
 def lecun_normal(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int) -> Float[Array, "*shape"]:
     """Normal numbers truncated at two standard deviations, of variance 1/fan_in."""
     truncated_std = 0.879625661034239782  # of N(0, 1) truncated to [−2, 2]
-    return jax.random.truncated_normal(key, -2.0, 2.0, shape) / (truncated_std * np.sqrt(fan_in))
+    return jax.random.truncated_normal(key, -2.0, 2.0, shape) / (truncated_std * math.sqrt(fan_in))
 
 
 @functools.partial(jax.jit, static_argnames=("width", "modes", "scans", "ends"))

@@ -237,7 +237,7 @@ def causal_sums(
     @jax.checkpoint
     def chunk(state, now):
         q, k, c, v = now
-        fade = jnp.where(np.tri(size, dtype=bool), c - c[:, None], -jnp.inf)
+        fade = jnp.where(np.tri(size, dtype=bool), c[None] - c[:, None], -jnp.inf)
         y = (q @ k.T * jnp.exp(fade)) @ v + jnp.exp(state.scale - c)[:, None] * (q @ state.sums)
         added = (k * jnp.exp(c - c[-1])[:, None]).T @ v
         return PerformerState(jnp.exp(state.scale - c[-1]) * state.sums + added, c[-1]), y
@@ -250,4 +250,5 @@ def causal_sums(
 def _ratio(y: Float[Array, "heads time size_1"]) -> Float[Array, "heads time size"]:
     """Weighted sums divided by the sum of weights, which is bounded away from zero."""
     total = y[..., -1:]
-    return y[..., :-1] / (total + 2 * _SMALLEST_TOTAL * (jnp.abs(total) <= _SMALLEST_TOTAL))
+    small = jnp.abs(total) <= _SMALLEST_TOTAL
+    return y[..., :-1] / jnp.where(small, total + 2 * _SMALLEST_TOTAL, total)

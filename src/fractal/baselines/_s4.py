@@ -134,7 +134,7 @@ class S4(eqx.Module):
             if state is not None:
                 check_causal(len(self.C))
             y = convolve(signal, self._kernels(system, dt, len(u))) if len(u) else signal
-            return (y + self.D * signal).astype(u.dtype), None
+            return (y + self.D[None] * signal).astype(u.dtype), None
 
         start = self.initial_state() if state is None else state
 
@@ -147,7 +147,7 @@ class S4(eqx.Module):
         modes, y = jax.lax.scan(advance, start.modes, signal)
         if state is None and len(u):
             y = convolve(signal, self._kernels(system, dt, len(u)))
-        return (y + self.D * signal).astype(u.dtype), S4State(modes, start.readout)
+        return (y + self.D[None] * signal).astype(u.dtype), S4State(modes, start.readout)
 
     @compiled_step
     def step(

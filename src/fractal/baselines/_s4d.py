@@ -123,7 +123,7 @@ class S4D(eqx.Module):
     def initial_state(self) -> Complex[Array, "width modes"]:
         """The state before the first sample: zero."""
         check_causal(len(self.C))
-        return jnp.zeros_like(self.C[0, ..., 0]) + 0j
+        return jnp.zeros_like(from_pairs(self.C[0]))
 
     def _system(self, dt: ArrayLike | None) -> Diagonal:
         """The discretized system of each channel."""

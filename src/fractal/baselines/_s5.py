@@ -145,7 +145,7 @@ class S5(eqx.Module):
         elapsed = dt if kept is None or end is not None else jnp.where(kept, dt, 0.0)
         x = self._states(False, signal, elapsed, state)
         forward, *backward = self._readouts()
-        y = x @ forward.T + self.D * signal
+        y = x @ forward.T + self.D[None] * signal
         for readout in backward:
             y += self._states(True, signal, elapsed, jnp.zeros_like(state)) @ readout.T
         return y.astype(u.dtype), real_to_complex(last_state(x, end, complex_to_real(state)))
@@ -162,13 +162,14 @@ class S5(eqx.Module):
         signal = u.astype(self.D.dtype)
         w, B = self._modes()
         gate, complement = gate_and_complement(self.discretization, w, elapsed)
-        x = jax.lax.complex(*gate) * state + jax.lax.complex(*complement) * (B @ signal)
+        response = B @ signal.astype(B.dtype)
+        x = jax.lax.complex(*gate) * state + jax.lax.complex(*complement) * response
         y = self._readouts()[0] @ complex_to_real(x) + self.D * signal
         return y.astype(u.dtype), x
 
     def initial_state(self) -> Complex[Array, " modes"]:
         """The state before the first sample: zero."""
-        return jnp.zeros_like(self.Lambda_re) + 0j
+        return jnp.zeros_like(jax.lax.complex(self.Lambda_re, self.Lambda_im))
 
     def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
         return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
@@ -203,7 +204,8 @@ def _init_parameters(
     order, modes = V.shape
     # The published code passes shape (order, width) to an initializer whose fan-in is the first
     # axis, and for "lecun" (width, order, 2) to one whose fan-in is the product of the first two.
-    B = to_pairs(V.conj().T @ lecun_normal(keys[0], (order, width), fan_in=order))
+    B = lecun_normal(keys[0], (order, width), fan_in=order).astype(V.dtype)
+    B = to_pairs(V.conj().T @ B)
     if C_init == "complex_normal":
         C = complex_normal(keys[1], (width, scans * modes))
     else:

@@ -112,6 +112,7 @@ class TransformerBlock(eqx.Module):
         """x + mlp(norm(x)), with dropout if a key is given."""
         early, late = (None, None) if key is None else jax.random.split(key)
         W_1, b_1, W_2, b_2 = (p.astype(x.dtype) for p in (self.W_1, self.b_1, self.W_2, self.b_2))
+        b_1, b_2 = (jax.lax.broadcast_to_rank(bias, x.ndim) for bias in (b_1, b_2))
         hidden = self._apply_dropout(jax.nn.gelu(self.second_norm(x) @ W_1.T + b_1), early)
         return x + self._apply_dropout(hidden @ W_2.T + b_2, late)
 

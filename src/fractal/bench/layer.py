@@ -115,12 +115,12 @@ def _products(p: dict, u: Array) -> Array:
 
 def _s5(p: dict, u: Array) -> Array:
     """S5's layer on a single sequence, written from its published description."""
-    rates = p["rate"] + 1j * p["frequency"]
-    gate = jnp.exp(rates * jnp.exp(p["log_dt"]))
-    B = ((gate - 1) / rates)[:, None] * (p["B"][..., 0] + 1j * p["B"][..., 1])
-    C = p["C"][..., 0] + 1j * p["C"][..., 1]
-    gates = gate * jnp.ones((len(u), len(gate)))
-    inputs = jax.vmap(lambda u: B @ u)(u)
+    rates = jax.lax.complex(p["rate"], p["frequency"])
+    gate = jnp.exp(rates * jnp.exp(p["log_dt"]).astype(rates.dtype))
+    B, C = (jax.lax.complex(pairs[..., 0], pairs[..., 1]) for pairs in (p["B"], p["C"]))
+    B *= ((gate - 1) / rates)[:, None]
+    gates = gate[None] * jnp.ones((len(u), len(gate)), gate.dtype)
+    inputs = jax.vmap(lambda u: B @ u.astype(B.dtype))(u)
 
     def join(earlier, later):
         return later[0] * earlier[0], later[0] * earlier[1] + later[1]

@@ -46,7 +46,7 @@ def bench_scan() -> dict:
 
 def _arguments(batch: int, modes: int, length: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     keys = jax.random.split(jax.random.key(0), 3)
-    a = 0.99 * jnp.exp(1j * jax.random.uniform(keys[0], (modes,)))
+    a = 0.99 * jnp.exp(1j * jax.random.uniform(keys[0], (modes,)).astype(jnp.complex64))
     b = jax.random.normal(keys[1], (batch, length, modes), jnp.complex64)
     return a, b, jax.random.normal(keys[2], (batch, modes), jnp.complex64)
 

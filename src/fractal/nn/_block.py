@@ -202,6 +202,7 @@ class Block(eqx.Module):
         if key is None or self.dropout == 0:
             return x
         keep = jax.random.bernoulli(key, 1 - self.dropout, x.shape[-1:])
+        keep = jax.lax.broadcast_to_rank(keep, x.ndim)
         return jnp.where(keep, x / (1 - self.dropout), 0.0).astype(x.dtype)
 
 
@@ -209,4 +210,4 @@ def dense(linear: eqx.nn.Linear, x: Float[Array, "*time width"]) -> Float[Array,
     """Apply a linear layer to the last axis, in the dtype of x."""
     weight, bias = linear.weight.astype(x.dtype), linear.bias
     y = x @ weight.T
-    return y if bias is None else y + bias.astype(x.dtype)
+    return y if bias is None else y + jax.lax.broadcast_to_rank(bias.astype(x.dtype), y.ndim)

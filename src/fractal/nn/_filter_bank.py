@@ -94,10 +94,11 @@ class LearnedAlphaBank(eqx.Module):
         """The modes of all blocks, concatenated."""
         series, real = _series(self.init, self.order)
         angle = jnp.pi / 2 - 2 * jnp.arctan(jnp.tanh(self.place / 2))  # arccos(tanh(place))
-        polynomials = jnp.cos(angle[:, None] * np.arange(len(series)))
+        degrees = jnp.arange(len(series), dtype=angle.dtype)
+        polynomials = jnp.cos(angle[:, None] * degrees[None])
         logs = jnp.einsum("kd,dfm->fkm", polynomials, jnp.asarray(series, polynomials.dtype))
         decay, frequency, gain = jnp.exp(logs)
-        return BankModes(decay.ravel(), jnp.where(real, 0.0, frequency).ravel(), gain.ravel())
+        return BankModes(decay.ravel(), jnp.where(real[None], 0.0, frequency).ravel(), gain.ravel())
 
 
 def _log_odds(alpha):

@@ -4,6 +4,7 @@ One half of the variance is due to the modes, in equal shares of the blocks, the
 """
 
 import functools
+import math
 from typing import NamedTuple
 
 import jax
@@ -68,12 +69,12 @@ def init_parameters(
         power *= size / (2 * complement[0] - size)  # 1 − |g|², from 1 − g
     block = np.repeat(np.arange(len(sizes)), sizes)
     total = jax.ops.segment_sum(power, block, len(sizes))
-    B *= jnp.sqrt(sum(sizes) / (2 * len(sizes) * total))[block][:, None]
+    B *= jnp.sqrt(sum(sizes) / (2 * len(sizes) * total))[block][:, None].astype(B.dtype)
     return InitialParameters(
         log_dt,
         complex_to_real(B, axis=0),
         _readout(keys[2], rates, width, scans),
-        jax.random.normal(keys[3], (width,), low.dtype) * np.sqrt(0.5),
+        jax.random.normal(keys[3], (width,), low.dtype) * math.sqrt(0.5),
     )
 
 
@@ -96,13 +97,13 @@ def _directions(
     Directions of real modes are real.
     """
     if shared:
-        one = jax.random.normal(key, (len(sizes), width), rates.real.dtype) / np.sqrt(width)
-        return one[np.repeat(np.arange(len(sizes)), sizes)] + 0j
+        one = jax.random.normal(key, (len(sizes), width), rates.real.dtype) / math.sqrt(width)
+        return one[np.repeat(np.arange(len(sizes)), sizes)].astype(rates.dtype)
     is_real = rates.imag[:, None] == 0
     shape = (2, sum(sizes), width)
-    real, imaginary = jax.random.normal(key, shape, rates.real.dtype) / np.sqrt(2 * width)
+    real, imaginary = jax.random.normal(key, shape, rates.real.dtype) / math.sqrt(2 * width)
     return jax.lax.complex(
-        jnp.where(is_real, np.sqrt(2) * real, real), jnp.where(is_real, 0.0, imaginary)
+        jnp.where(is_real, math.sqrt(2) * real, real), jnp.where(is_real, 0.0, imaginary)
     )
 
 
@@ -115,5 +116,5 @@ def _readout(
     of the imaginary inputs of real modes then vanish, so that real modes remain real.
     """
     weight = jax.random.normal(key, (width, scans, 2, len(rates)), rates.real.dtype)
-    weight = weight.at[:, :, 1].multiply(rates.imag != 0)
-    return weight.reshape(width, -1) / np.sqrt(len(rates) * scans)
+    weight = weight.at[:, :, 1].multiply((rates.imag != 0).astype(weight.dtype))
+    return weight.reshape(width, -1) / math.sqrt(len(rates) * scans)

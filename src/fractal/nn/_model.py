@@ -359,8 +359,9 @@ def _array(values: ArrayLike | None) -> Array | None:
 def _sinusoids(positions: Shaped[Array, " time"], width: int) -> Float[Array, "time {width}"]:
     """Alternating sines and cosines with wavelengths from 2π to 2π · 10⁴ steps."""
     channel = np.arange(width)
-    angles = positions[:, None] * jnp.asarray(1e4 ** -((channel - channel % 2) / width))
-    return jnp.where(channel % 2, jnp.cos(angles), jnp.sin(angles))
+    frequencies = jnp.asarray(1e4 ** -((channel - channel % 2) / width))
+    angles = positions.astype(frequencies.dtype)[:, None] * frequencies[None]
+    return jnp.where(channel[None] % 2, jnp.cos(angles), jnp.sin(angles))
 
 
 def _pool(
@@ -372,7 +373,8 @@ def _pool(
         raise ValueError("x must have at least one step for pooling")
     if pooling == "last":
         return h[-1] if mask is None else h[len(h) - 1 - jnp.argmax(mask[::-1])]
-    wide = h.astype(jnp.promote_types(h.dtype, jnp.float32))
+    wide = h.astype(jnp.float32) if jnp.finfo(h.dtype).bits < 32 else h
     if mask is None:
         return wide.mean(axis=0)
-    return wide.sum(axis=0, where=mask[:, None]) / jnp.maximum(mask.sum(), 1)
+    count = jnp.maximum(mask.sum(), 1).astype(wide.dtype)
+    return wide.sum(axis=0, where=mask[:, None]) / count

@@ -73,9 +73,9 @@ class BatchNorm(eqx.Module):
         """Normalize a sequence by batch statistics; also returns the updated running averages."""
         wide = x.astype(self.weight.dtype)
         counted = jnp.ones((len(x), 1), bool) if mask is None else mask[:, None]
-        count = jnp.maximum(lax.psum(counted.sum(), axes), 1)
+        count = jnp.maximum(lax.psum(counted.sum(), axes), 1).astype(wide.dtype)
         mean = lax.psum(wide.sum(axis=0, where=counted), axes) / count
-        variance = lax.psum(((wide - mean) ** 2).sum(axis=0, where=counted), axes) / count
+        variance = lax.psum(((wide - mean[None]) ** 2).sum(axis=0, where=counted), axes) / count
         now = lax.stop_gradient(Statistics(mean, variance))
         running = Statistics(
             *(
@@ -86,12 +86,14 @@ class BatchNorm(eqx.Module):
         return self._normalize(x, Statistics(mean, variance)), running
 
     def _normalize(self, x: Array, by: Statistics) -> Array:
-        scaled = (x.astype(self.weight.dtype) - by.mean) * lax.rsqrt(by.variance + _EPSILON)
+        mean, variance = (lax.broadcast_to_rank(statistic, x.ndim) for statistic in by)
+        scaled = (x.astype(self.weight.dtype) - mean) * lax.rsqrt(variance + _EPSILON)
         return _affine(self, scaled).astype(x.dtype)
 
 
 def _affine(norm: LayerNorm | BatchNorm, x: Array) -> Array:
-    return norm.weight * x + norm.bias
+    weight, bias = (lax.broadcast_to_rank(p, x.ndim) for p in (norm.weight, norm.bias))
+    return weight * x + bias
 
 
 Norm = Literal["layer", "batch"]

@@ -204,7 +204,8 @@ class FractalSSM(eqx.Module):
             y += self._states(True, signal, elapsed, jnp.zeros_like(state.modes)) @ C_reverse.T
         duration = jnp.broadcast_to(dt, (length,)).sum(where=kept)
         modes = real_to_complex(last_state(x, end, complex_to_real(state.modes)))
-        return (y + self.D * signal).astype(u.dtype), FractalState(modes, state.time + duration)
+        y += self.D[None] * signal
+        return y.astype(u.dtype), FractalState(modes, state.time + duration)
 
     @compiled_step
     def step(
@@ -219,14 +220,15 @@ class FractalSSM(eqx.Module):
         elapsed = elapsed_per_step(self.clock, 1, state.time, dt, None).reshape(())
         w, B = self._modes()
         gate, complement = gate_and_complement(self.discretization, w, elapsed)
-        z = jax.lax.complex(*gate) * state.modes + jax.lax.complex(*complement) * (B @ signal)
+        response = B @ signal.astype(B.dtype)
+        z = jax.lax.complex(*gate) * state.modes + jax.lax.complex(*complement) * response
         y = self.C @ complex_to_real(z) + self.D * signal
         return y.astype(u.dtype), FractalState(z, state.time + dt)
 
     def initial_state(self) -> FractalState:
         """The state before the first sample: zero modes, time zero."""
         zero = jnp.zeros(sum(self.sizes), self.D.dtype)
-        return FractalState(zero + 0j, jnp.zeros((), self.D.dtype))
+        return FractalState(jax.lax.complex(zero, zero), jnp.zeros((), self.D.dtype))
 
     def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
         return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
@@ -234,7 +236,8 @@ class FractalSSM(eqx.Module):
     def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
         """λΔ (decay and rotation per unit step) and the steady-state response B/λ."""
         decay, frequency, gain = self.bank()
-        B = real_to_complex(self.B, axis=0) * (gain / jax.lax.complex(decay, frequency))[:, None]
+        B = real_to_complex(self.B, axis=0)
+        B *= (gain.astype(B.dtype) / jax.lax.complex(decay, frequency))[:, None]
         dt = jnp.exp(per_mode(self.log_dt, self.sizes))
         return (decay * dt, frequency * dt), B
 

@@ -60,7 +60,8 @@ def apply_gradient(
 ) -> tuple[T, optax.OptState]:
     """The model and the optimizer state after a step."""
     tree: Any = model  # optax's types do not include modules
-    updates, opt_state = transformation.update(cast(Any, gradient), opt_state, tree)
+    with jax.numpy_dtype_promotion("standard"):  # optax computes decay**step, step an integer
+        updates, opt_state = transformation.update(cast(Any, gradient), opt_state, tree)
     return cast(T, optax.apply_updates(tree, updates)), opt_state
 
 

@@ -73,7 +73,8 @@ def logistic_regression(
 def _solve(x: Array, labels: Array, classes: int) -> tuple[Array, Array]:
     def loss(weights):
         slope, offset = weights
-        losses = optax.softmax_cross_entropy_with_integer_labels(x @ slope + offset, labels)
+        outputs = x @ slope + offset[None]
+        losses = optax.softmax_cross_entropy_with_integer_labels(outputs, labels)
         return losses.mean() + PENALTY * jnp.sum(slope**2)
 
     solver = optax.lbfgs()
