@@ -7,7 +7,7 @@ import pytest
 from experiments import arena, summaries
 from experiments.results import EXPERIMENTS, read_experiment
 from fractal._errors import UserError
-from fractal.report.table import shown
+from fractal.report.table import Spread, shown
 from result_lines import AGES, all_lines, recall, trained, write
 
 LINES = all_lines()
@@ -214,3 +214,13 @@ def test_numbers_beyond_float_are_handled(tmp_path):
     write(tmp_path, {"recall": [huge]})
     (table,) = summaries.recall(read_experiment(tmp_path, "recall") or [])
     assert shown(table.rows[0][-1]) == "not finite"
+
+
+@pytest.mark.parametrize(
+    ("task", "loss", "at_chance"),
+    [("smnist", (2.31, 0.02, 3), True), ("smnist", (2.29, 0.02, 3), True),
+     ("smnist", (2.2, 0.02, 3), False), ("text", (0.694, None, 1), True),
+     ("text", (0.675, 0.005, 3), False)],
+)  # fmt: skip
+def test_a_loss_is_at_chance_unless_it_is_below_that_of_equal_probabilities(task, loss, at_chance):
+    assert summaries.loss_at_chance(Spread(*loss), task) == at_chance
