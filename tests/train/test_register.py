@@ -12,16 +12,13 @@ import numpy as np
 import pytest
 
 import fractal
-from fractal import _weights, tasks
+from fractal import tasks
 from fractal._errors import UserError
 from fractal.cli import main
 from fractal.cli.plugins import import_plugins
 from fractal.nn import FractalSSM
-from fractal.tasks import _registry
 from fractal.train import (
     DataConfig,
-    _models,
-    _tasks,
     evaluate,
     evaluate_run,
     load_task,
@@ -38,20 +35,9 @@ LEAKY, SPIKES, PULSE = (str(OWN / f"{name}.py") for name in ("leaky", "spikes", 
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own():
-    """Registered for this module only: other tests count models and tasks."""
-    registries = (_models._MODELS, _tasks._PRESETS, _registry._ENTRIES, _weights._registered)
-    before = [dict(registry) for registry in registries]
-    modules = set(sys.modules)
+def own(own_registrations):
     import_plugins([LEAKY, SPIKES, PULSE])
     import_plugins([LEAKY, SPIKES])  # once per process
-    yield
-    for registry, old in zip(registries, before, strict=True):
-        registry.clear()
-        registry.update(old)
-    for name in set(sys.modules) - modules:
-        if name.startswith("fractal_plugin_"):
-            del sys.modules[name]
 
 
 @pytest.fixture(scope="module")

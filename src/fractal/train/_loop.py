@@ -3,7 +3,6 @@
 import contextlib
 import json
 import pathlib
-import resource
 import signal
 import sys
 import time
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -30,7 +30,14 @@ from ._evaluation import Predictions, metric_of, predict, scores
 from ._metrics import MetricsLogger, find_loggers, open_loggers
 from ._models import check_model, parameter_count
 from ._signals import Interrupted, stop_signals
-from ._step import TrainState, evaluated, initial_state, make_train_step, step_number
+from ._step import (
+    TrainState,
+    evaluated,
+    initial_state,
+    make_train_step,
+    step_number,
+    trained_part,
+)
 
 _DIVERGED = 10  # times the first loss
 
@@ -209,7 +216,7 @@ def _validate(
 
 def _check_finite(state: TrainState, step: int) -> None:
     """Weights that are not finite must not become the last checkpoint."""
-    if not _finite(state.model):
+    if not _finite(trained_part(state.model)):
         raise _diverged("weights are not finite", step)
 
 
@@ -264,7 +271,8 @@ def _finish(
     }
     if devices.process == 0:
         write_whole(folder / "result.json", json.dumps(result, indent=2).encode())
-        save(folder / "model.safetensors", jax.tree.map(np.asarray, model))
+        arrays, rest = eqx.partition(model, eqx.is_array)
+        save(folder / "model.safetensors", eqx.combine(jax.tree.map(np.asarray, arrays), rest))
         tensors = {"logits": predictions.outputs, "targets": predictions.targets}
         write_tensors(
             folder / "predictions.safetensors", tensors, {"format": "fractal.predictions 1"}
@@ -272,11 +280,15 @@ def _finish(
     return result
 
 
-def _peak_memory() -> int:
-    """Bytes at most in use so far, on the device or in this process."""
+def _peak_memory() -> int | None:
+    """Bytes at most in use so far, on the device or in this process; None where not known."""
     stats = jax.local_devices()[0].memory_stats()
     if stats and "peak_bytes_in_use" in stats:
         return int(stats["peak_bytes_in_use"])
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
 from .._checks import check_name
@@ -240,7 +241,18 @@ def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
 def parameter_count(model: PyTree) -> int:
     """The number of trained parameters; buffers such as running averages are not counted."""
     leaves, kinds = jax.tree.leaves(model), jax.tree.leaves(roles(model))
-    return sum(x.size for x, role in zip(leaves, kinds, strict=True) if role != "buffer")
+    if jax.tree.structure(model) == jax.tree.structure(0) and not _is_parameter(model):
+        raise UserError(f"must be a model, got {model!r:.60}", argument="model")
+    return sum(
+        x.size
+        for x, role in zip(leaves, kinds, strict=True)
+        if role != "buffer" and _is_parameter(x)
+    )
+
+
+def _is_parameter(leaf: Any) -> bool:
+    """Whether it is an array of floats, possibly an abstract one."""
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.inexact)
 
 
 def config_parameter_count(model: ModelConfig, task: Task) -> int:
