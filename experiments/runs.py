@@ -23,11 +23,14 @@ from fractal._allocator import keep_freed_memory
 from fractal._errors import UserError
 from fractal._files import write_whole
 from fractal._provenance import provenance
+from fractal._run_folder import is_finished
 from fractal.tasks import Task
 from fractal.train import (
     Config,
     compare,
     config_parameter_count,
+    early_loss,
+    late_loss,
     learning_curve,
     load_task,
     match_parameters,
@@ -132,6 +135,7 @@ def _timed(measure: Callable[..., dict], case: dict) -> dict:
 class Trained(NamedTuple):
     """A trained model, its task, its scores, its learning curve [step, loss], and its CPU time."""
 
+    folder: pathlib.Path
     model: fractal.nn.SequenceModel
     task: Task
     scores: dict
@@ -140,12 +144,10 @@ class Trained(NamedTuple):
 
     def summary(self) -> dict:
         """Scores, and the mean loss over the first and the last tenth of the curve."""
-        losses = [loss for _, loss in self.curve]
-        tenth = max(1, len(losses) // 10)
         kept = ("parameters", "steps", "validation_accuracy", "test_accuracy")
         return {name: self.scores[name] for name in kept} | {
-            "early_loss": sum(losses[:tenth]) / tenth,
-            "late_loss": sum(losses[-tenth:]) / tenth,
+            "early_loss": early_loss(self.folder, self.scores["steps"]),
+            "late_loss": late_loss(self.folder, self.scores["steps"]),
             "curve": self.curve,
             "seconds": self.seconds,
         }
@@ -195,14 +197,15 @@ def trained(config: Config) -> Trained:
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / "seconds"  # missing after an interruption at the very end of a run
     start = time.process_time()
-    finished = (folder / f"{config.model.name}-{config.seed}" / "result.json").exists()
+    run_folder = folder / f"{config.model.name}-{config.seed}"
+    finished = is_finished(run_folder)
     with (folder / "log").open("a") as log, contextlib.redirect_stderr(log):
         (scores,) = compare([config], folder)
     if not finished:
         kept.write_text(f"{time.process_time() - start:.1f}")
-    run_folder = folder / f"{config.model.name}-{config.seed}"
     curve = zip(*learning_curve(run_folder), strict=True)
     return Trained(
+        run_folder,
         fractal.load(run_folder / "model.safetensors"),
         load_task(config),
         scores,

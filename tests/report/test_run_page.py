@@ -7,9 +7,11 @@ import pytest
 
 from fractal import tasks
 from fractal._errors import UserError
+from fractal._files import write_tensors
+from fractal._run_folder import Predictions
 from fractal.report import run_page
 from fractal.report.run_page import differing, grouped, runs_page
-from fractal.report.runs import SavedPredictions, find_runs, read_run
+from fractal.report.runs import find_runs, read_run
 from pages import check_self_contained
 from run_folders import config, write_run
 
@@ -69,11 +71,11 @@ def test_the_worst_examples_come_first_and_a_missing_task_is_said(compared):
 
 
 def test_losses_are_those_of_a_plain_computation():
-    found = SavedPredictions(LOGITS, TARGETS).losses()
+    found = Predictions(LOGITS, TARGETS).losses()
     softmax = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found, -np.log(softmax[np.arange(4), TARGETS]))
     values = np.array([[1.0, 3.0], [0.0, 0.0]])
-    np.testing.assert_allclose(SavedPredictions(values, np.zeros((2, 2))).losses(), [5.0, 0.0])
+    np.testing.assert_allclose(Predictions(values, np.zeros((2, 2))).losses(), [5.0, 0.0])
 
 
 def test_inputs_of_a_loaded_task_are_drawn(tmp_path, monkeypatch):
@@ -214,18 +216,49 @@ def foreign_predictions(run):
     safetensors.numpy.save_file({"weight": np.ones(3)}, run / "predictions.safetensors")
 
 
-def wrong_shapes(run):
-    import safetensors.numpy
+def predictions(run, logits, targets, form="fractal.predictions 1"):
+    tensors = {"logits": np.asarray(logits), "targets": np.asarray(targets)}
+    write_tensors(run / "predictions.safetensors", tensors, {"format": form})
 
-    tensors = {"logits": np.ones((3, 2)), "targets": np.zeros(4, int)}
-    safetensors.numpy.save_file(tensors, run / "predictions.safetensors")
+
+def other_format(run):
+    predictions(run, LOGITS, TARGETS, "other.predictions")
+
+
+def wrong_shapes(run):
+    predictions(run, np.ones((3, 2)), np.zeros(4, int))
+
+
+def no_axes(run):
+    predictions(run, 1.0, 0)
+
+
+def no_axis_of_targets(run):
+    predictions(run, LOGITS, 0)
+
+
+def three_axes(run):
+    predictions(run, np.ones((4, 2, 1)), TARGETS)
+
+
+def no_classes(run):
+    predictions(run, np.ones((4, 0)), TARGETS)
+
+
+def boolean_logits(run):
+    predictions(run, np.ones((4, 2), bool), TARGETS)
 
 
 def wrong_classes(run):
-    import safetensors.numpy
+    predictions(run, np.ones((3, 2)), np.array([0, 1, 2]))
 
-    tensors = {"logits": np.ones((3, 2)), "targets": np.array([0, 1, 2])}
-    safetensors.numpy.save_file(tensors, run / "predictions.safetensors")
+
+def list_metrics(run):
+    (run / "metrics.jsonl").write_text('[1]\n{"step": 2}\n')
+
+
+def binary_metrics(run):
+    (run / "metrics.jsonl").write_bytes(b'{"step": 1}\n\xff\xfe\xfd\n{"step": 2}\n')
 
 
 def folder_result(run):
@@ -243,7 +276,15 @@ DAMAGES = {
     no_step: "metrics.jsonl, line 1: has no step",
     break_predictions: "predictions.safetensors: is not a file of predictions",
     foreign_predictions: "predictions.safetensors: is not a file of predictions",
+    other_format: "its format is 'other.predictions', not 'fractal.predictions 1'",
     wrong_shapes: "do not match",
+    no_axes: "logits () and targets () do not match",
+    no_axis_of_targets: "logits (4, 2) and targets () do not match",
+    three_axes: "logits (4, 2, 1) and targets (4,) do not match",
+    no_classes: "logits (4, 0) and targets (4,) do not match",
+    boolean_logits: "values are bool and int64, not numbers",
+    list_metrics: "metrics.jsonl, line 1: is not a JSON object",
+    binary_metrics: "metrics.jsonl, line 2: is not JSON",
     wrong_classes: "a target is no class of 2",
     folder_result: "result.json: Is a directory",
 }

@@ -1,6 +1,7 @@
 """The train step with parameters and leaves of other kinds than floating-point arrays."""
 
 import dataclasses
+import itertools
 import json
 
 import equinox as eqx
@@ -96,7 +97,7 @@ def test_a_complex_parameter_descends():
     for number in range(1, 11):
         state = step(state, batch, step_number(number))
         found.append(state.model.z[0].item())
-    assert all(abs(later) < abs(former) for former, later in zip(found, found[1:], strict=False))
+    assert all(abs(later) < abs(former) for former, later in itertools.pairwise(found))
     assert found[-1].imag < 2.0 > found[-1].real
 
 

@@ -106,7 +106,7 @@ def confusion(counts: Int[np.ndarray, "classes classes"], names: Sequence[str]) 
 def residuals(
     predicted: Float[np.ndarray, " values"], target: Float[np.ndarray, " values"]
 ) -> Figure:
-    """SavedPredictions against targets, and the histogram of their differences."""
+    """Predictions against targets, and the histogram of their differences."""
     figure, ((left, right),) = new_figure(1, 2, 7.2, 3.2)
     some = np.unique(np.linspace(0, len(target) - 1, 2000).astype(int))
     left.plot(target[some], predicted[some], ".", color=BLUE, markersize=3, alpha=0.5,

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._run_folder import Predictions, number_of
 from ..tasks import Task, load
 from . import charts
 from .curves import learning_curves
 from .page import Chart, Charts, Folded, PageBlock, Section, Text, render
-from .runs import Run, SavedPredictions, find_runs, number_of, read_run
+from .runs import Run, find_runs, read_run
 from .table import Cell, Goal, Table, spread
 
 _WORST = 10
@@ -203,7 +204,7 @@ def _predictions(groups: Sequence[Group]) -> list[PageBlock]:
     return [Charts(found)]
 
 
-def _chart(group: Group, own: Sequence[SavedPredictions]) -> Chart:
+def _chart(group: Group, own: Sequence[Predictions]) -> Chart:
     seeds = _count(len(own), "seed")
     if own[0].classes:
         size = own[0].logits.shape[1]
@@ -257,7 +258,7 @@ def _load(run: Run) -> Task | str:
         return str(error)
 
 
-def _worst(group: Group, run: Run, found: SavedPredictions, task: Task | str) -> list[PageBlock]:
+def _worst(group: Group, run: Run, found: Predictions, task: Task | str) -> list[PageBlock]:
     losses = found.losses()
     worst = np.argsort(-losses)[:_WORST]
     if isinstance(task, str):
@@ -269,7 +270,7 @@ def _worst(group: Group, run: Run, found: SavedPredictions, task: Task | str) ->
     return [_table(group, run, found, losses, worst, None), Text(reason, "note")]
 
 
-def _same_targets(task: Task, found: SavedPredictions) -> bool:
+def _same_targets(task: Task, found: Predictions) -> bool:
     labels = np.asarray(task.splits.test.labels)
     if len(labels) != len(found.targets):
         return False
@@ -280,7 +281,7 @@ def _same_targets(task: Task, found: SavedPredictions) -> bool:
 def _with_inputs(
     group: Group,
     run: Run,
-    found: SavedPredictions,
+    found: Predictions,
     losses: np.ndarray,
     worst: np.ndarray,
     task: Task,
@@ -318,7 +319,7 @@ def _text(ids: np.ndarray, vocabulary: Sequence[str]) -> str:
     )
 
 
-def _answer(found: SavedPredictions, index: int) -> str:
+def _answer(found: Predictions, index: int) -> str:
     if found.classes:
         return f"{found.targets[index]} → {found.logits[index].argmax()}"
     return f"{_numbers(found.targets[index])} → {_numbers(found.logits[index])}"
@@ -332,7 +333,7 @@ def _numbers(values: np.ndarray) -> str:
 def _table(
     group: Group,
     run: Run,
-    found: SavedPredictions,
+    found: Predictions,
     losses: np.ndarray,
     worst: np.ndarray,
     texts: Sequence[str] | None,

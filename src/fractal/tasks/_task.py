@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
-from ._arguments import check_one_of
+from .._errors import UserError
+from ._arguments import check_one_of, check_whole
 from ._errors import DataError
 from ._request import Validation
 from ._sequences import Labels, Sequences
@@ -77,7 +78,13 @@ class Task:
     levels: Float[np.ndarray, "256"] | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
+        if not (isinstance(self.name, str) and self.name):
+            raise UserError(f"must be a name, got {self.name!r:.60}", argument="name")
         check_one_of("kind", self.kind, get_args(Kind))
+        for argument in ("length", "inputs", "outputs"):
+            check_whole(argument, getattr(self, argument), 1)
+        if not isinstance(self.splits, Splits):
+            raise UserError(f"must be a Splits, got {self.splits!r:.60}", argument="splits")
 
     @property
     def tokens(self) -> bool:

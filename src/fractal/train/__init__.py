@@ -12,6 +12,7 @@ from ._checkpoints import CheckpointMismatch as CheckpointMismatch
 from ._compare import OtherSettings as OtherSettings
 from ._compare import compare as compare
 from ._compare import early_loss as early_loss
+from ._compare import late_loss as late_loss
 from ._compare import learning_curve as learning_curve
 from ._compare import matched_configs as matched_configs
 from ._compare import read_result as read_result

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from .._errors import UserError
+from .._run_folder import read_bytes
 from ..nn import DType, Gate, Norm
 from ..tasks import Preset, Validation
 
@@ -25,7 +26,6 @@ Groups = Literal["standard", "B-decays", "B-fast", "all-slow"]
 Option = bool | int | float | str | list[bool | int | float | str]
 """A value in `ModelConfig.options`."""
 
-_LARGEST_FILE = 1_000_000  # bytes of a settings file
 _SHOWN = 60  # characters of a wrong value
 _STRICT = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -211,13 +211,7 @@ def with_steps(config: Config, steps: int) -> Config:
 def read_config(path: str | os.PathLike) -> Config:
     """The settings in a JSON file, such as a run's config.json."""
     path = check_path("path", path)
-    try:
-        size = path.stat().st_size
-        text = path.read_bytes() if size <= _LARGEST_FILE else b""
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
-    if size > _LARGEST_FILE:
-        raise UserError(f"{path} is too large for settings: {size:,} bytes")
+    text = read_bytes(path)
     if text.startswith(b"\xef\xbb\xbf"):
         raise UserError(f"{path} begins with a byte order mark: save it as plain UTF-8")
     try:

@@ -18,15 +18,16 @@ from jaxtyping import Array, Bool
 
 from .. import tasks
 from .._errors import UserError
-from .._files import write_tensors, write_whole
+from .._files import write_whole
 from .._provenance import provenance
+from .._run_folder import CHECKPOINTS, CONFIG, RESULT, WEIGHTS, Predictions, write_predictions
 from .._weights import check_savable, save
 from ..tasks import Batches, Task
 from ._bounds import check_model_memory, check_run_memory
 from ._checkpoints import Checkpoints
 from ._config import Config, check_path, check_type, read_config
 from ._devices import Devices
-from ._evaluation import Predictions, metric_of, predict, scores
+from ._evaluation import metric_of, predict, scores
 from ._metrics import MetricsLogger, find_loggers, open_loggers
 from ._models import check_model, parameter_count
 from ._signals import Interrupted, stop_signals
@@ -90,7 +91,7 @@ def train(
     check_savable(state.model)
     if not resume and devices.process == 0:
         _create(folder, config)
-    checkpoints = Checkpoints(folder / "checkpoints", config.keep, writer=devices.process == 0)
+    checkpoints = Checkpoints(folder / CHECKPOINTS, config.keep, writer=devices.process == 0)
     start = 0
     if resume:
         start, state = checkpoints.last(state, devices.say)
@@ -127,14 +128,14 @@ def train(
 def evaluate_run(folder: str | PathLike) -> dict[str, Any]:
     """The scores of a run's best checkpoint on the test set."""
     folder = check_path("folder", folder)
-    config, devices = read_config(folder / "config.json"), Devices()
-    if not (folder / "checkpoints").is_dir():
+    config, devices = read_config(folder / CONFIG), Devices()
+    if not (folder / CHECKPOINTS).is_dir():
         raise UserError(f"{folder} holds no checkpoints")
     check_model(config.model)
     check_model_memory(config.model)
     task = load_task(config)
     state = devices.copy(initial_state(config, task))
-    checkpoints = Checkpoints(folder / "checkpoints", config.keep, writer=False)
+    checkpoints = Checkpoints(folder / CHECKPOINTS, config.keep, writer=False)
     return _test(config, task, checkpoints, state, devices)[0]
 
 
@@ -234,7 +235,7 @@ def _diverged(what: str, step: int) -> UserError:
 
 def _check_folder(folder: pathlib.Path, config: Config, resume: bool) -> None:
     """Refuse the folder of another run, before any data is read."""
-    path = folder / "config.json"
+    path = folder / CONFIG
     if resume:
         if read_config(path) != config:
             raise UserError(f"{folder} holds a run with other settings", argument="config")
@@ -247,7 +248,7 @@ def _check_folder(folder: pathlib.Path, config: Config, resume: bool) -> None:
 def _create(folder: pathlib.Path, config: Config) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / "config.json", config.to_json().encode())
+        write_whole(folder / CONFIG, config.to_json().encode())
     except OSError as error:
         raise UserError(f"cannot write in {folder}: {error.strerror}", argument="folder") from None
 
@@ -270,13 +271,10 @@ def _finish(
         "provenance": provenance(),
     }
     if devices.process == 0:
-        write_whole(folder / "result.json", json.dumps(result, indent=2).encode())
+        write_whole(folder / RESULT, json.dumps(result, indent=2).encode())
         arrays, rest = eqx.partition(model, eqx.is_array)
-        save(folder / "model.safetensors", eqx.combine(jax.tree.map(np.asarray, arrays), rest))
-        tensors = {"logits": predictions.outputs, "targets": predictions.targets}
-        write_tensors(
-            folder / "predictions.safetensors", tensors, {"format": "fractal.predictions 1"}
-        )
+        save(folder / WEIGHTS, eqx.combine(jax.tree.map(np.asarray, arrays), rest))
+        write_predictions(folder, predictions)
     return result
 
 

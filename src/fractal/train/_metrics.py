@@ -1,5 +1,6 @@
 """Metrics of a run: metrics.jsonl in its folder, a progress bar, and other loggers."""
 
+import contextlib
 import importlib
 import json
 import pathlib
@@ -13,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._errors import UserError
 from .._files import write_whole
+from .._run_folder import METRICS, metric_lines
 
 _SECONDS_BETWEEN_LINES = 5.0
 _PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb", "trackio": "trackio"}
@@ -46,7 +48,7 @@ class MetricsLogger:
         writes: bool,
         loggers: Sequence[Logger] = (),
     ):
-        self._path, self._writes, self._loggers = folder / "metrics.jsonl", writes, loggers
+        self._path, self._writes, self._loggers = folder / METRICS, writes, loggers
         self._steps, self._batch, self._shown = steps, batch, {}
         self._last, self._speed = (start, time.monotonic()), ""
         self._bar = None
@@ -102,14 +104,12 @@ def _keep_until(path: pathlib.Path, step: int) -> None:
     if not path.exists():
         return
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            if json.loads(line)["step"] > step:
+    with contextlib.suppress(UserError):  # what follows a corrupted line is lost
+        for raw, line in metric_lines(path.parent):
+            if line["step"] > step:
                 break
-        except ValueError:
-            break  # incomplete: the run was killed
-        kept.append(line + "\n")
-    write_whole(path, "".join(kept).encode())
+            kept.append(raw + b"\n")
+    write_whole(path, b"".join(kept))
 
 
 def find_loggers(names: Sequence[str]) -> dict[str, Any]:

@@ -198,6 +198,9 @@ def check_model(model: ModelConfig) -> None:
 def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
     """The model for a task, with new weights."""
     check_model(model)
+    check_type("task", task, Task)
+    if not isinstance(key, jax.Array):
+        raise UserError(f"must be a random key of JAX, got {key!r:.60}", argument="key")
     spec, options = _MODELS[model.name], dict(model.options)
     if spec.length is not None:
         options.setdefault(spec.length, task.length)
@@ -264,6 +267,7 @@ def config_parameter_count(model: ModelConfig, task: Task) -> int:
 def match_parameters(model: ModelConfig, task: Task, target: int) -> ModelConfig:
     """The model with its size chosen so that its parameter count is nearest to `target`."""
     check_model(model)
+    check_whole("target", target, 1)
     spec = _MODELS[model.name]
     if spec.size is None:
         raise UserError(
