@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import fractal
 from fractal._allocator import keep_freed_memory
+from fractal._cores import cores
 from fractal._errors import UserError
 from fractal._files import write_whole
 from fractal._provenance import provenance
@@ -76,11 +77,11 @@ def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
     origin = {"code": code.current(name), "provenance": provenance()}
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "runs" / "compiled"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    context, cores = multiprocessing.get_context("spawn"), _cores()
+    context, own = multiprocessing.get_context("spawn"), cores()
     free = context.Queue()
-    for core in cores:
+    for core in own:
         free.put(core)
-    with concurrent.futures.ProcessPoolExecutor(len(cores), context, _pin, (free,)) as pool:
+    with concurrent.futures.ProcessPoolExecutor(len(own), context, _pin, (free,)) as pool:
         waiting = {pool.submit(_timed, measure, case): case for case in todo}
         for count, future in enumerate(concurrent.futures.as_completed(waiting), 1):
             if future.exception():
@@ -110,13 +111,6 @@ def _replace(path: pathlib.Path, case: dict, line: dict) -> None:
     found += [] if placed else [line]
     text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)
     write_whole(path, text.encode())
-
-
-def _cores() -> Sequence[int]:
-    """The cores this process may use; all of them where the system does not tell."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return range(os.cpu_count() or 1)
 
 
 def _pin(free: Any) -> None:

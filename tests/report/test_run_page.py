@@ -12,6 +12,7 @@ from fractal._run_folder import Predictions
 from fractal.report import run_page
 from fractal.report.run_page import differing, grouped, runs_page
 from fractal.report.runs import find_runs, read_run
+from fractal.tasks import listops
 from pages import check_self_contained
 from run_folders import config, write_run
 
@@ -106,6 +107,46 @@ def test_tokens_are_shown_as_text(tmp_path, monkeypatch):
     run = write_run(tmp_path / "run", config(task="toy"), logits=LOGITS, targets=TARGETS)
     page = check_self_contained(runs_page([run]))
     assert texts(page, "td").count("[MAX <b> 4") == 4
+
+
+@pytest.mark.parametrize("error", [ImportError, OSError, ValueError])
+def test_a_task_that_cannot_be_loaded_is_a_note(tmp_path, monkeypatch, error):
+    def load(name, **options):
+        raise error("no\nsuch thing")
+
+    monkeypatch.setattr(run_page, "load", load)
+    run = write_run(tmp_path / "run", config(task="toy"), logits=LOGITS, targets=TARGETS)
+    page = check_self_contained(runs_page([run]))
+    (note,) = [text for text in texts(page, "p") if "cannot be shown" in text]
+    assert "no such thing; give the folder with the option --data DIR" in note
+
+
+def test_a_strangers_run_reads_no_folder_and_generates_no_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRACTAL_DATA", str(tmp_path / "cache"))
+    named = config(data__folder=str(tmp_path / "secret"))
+    run = write_run(tmp_path / "named", named, logits=LOGITS, targets=TARGETS)
+    assert f"the run has read them from {tmp_path / 'secret'}; give the folder" in runs_page([run])
+    with pytest.raises(UserError):
+        tasks.load("listops", preset="mini", cached=True)
+    run = write_run(tmp_path / "generated", config(), logits=LOGITS, targets=TARGETS)
+    html = runs_page([run])
+    assert "its data is not in the cache" in html
+    assert "--data DIR" in html
+    assert not (tmp_path / "cache").exists()
+
+
+def test_inputs_are_read_from_the_folder_given(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRACTAL_DATA", str(tmp_path / "cache"))
+    size = listops.SIZES["mini"]._replace(examples=200)
+    listops.generate(tmp_path / "data", size, seed=0, workers=1)
+    task = tasks.load("listops", preset="mini", data=tmp_path / "data")
+    targets = np.asarray(task.splits.test.labels)
+    run = write_run(
+        tmp_path / "run", config(data__folder="/nowhere"),
+        logits=np.zeros((len(targets), 10)), targets=targets,
+    )  # fmt: skip
+    page = check_self_contained(runs_page([run], data=tmp_path / "data"))
+    assert any(text.startswith("[") for text in texts(page, "td"))
 
 
 def test_a_changed_test_set_is_not_shown(tmp_path, monkeypatch):

@@ -25,14 +25,13 @@ from ..train import (
     with_steps,
 )
 from .console import Stdout
-from .parse import UNPREFIXED
 from .plugins import import_plugins
-from .settings import Settings
-from .train import CORES, command_hints, with_data
+from .settings import Settled
+from .train import CORES, TASKS, command_hints, with_data
 
 
 @dataclasses.dataclass(frozen=True)
-class Compare:
+class Compare(Settled):
     """Train several models with the same data, steps, width and parameter count.
 
     The same command resumes an interrupted comparison. Settings such as --model.depth 3 hold for
@@ -41,30 +40,23 @@ class Compare:
     Example: fractal compare listops --models fractal,s5,transformer --seeds 3
 
     Args:
-        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist or a plugin's.
         models: names separated by commas; the first one sets the parameter count.
         seeds: number of runs per model.
         preset: mini or paper.
         out: folder of the comparison; default runs/compare-TASK-PRESET.
         data: folder with the task's data, unless it is generated or downloaded.
         steps: training steps.
-        plugin: a file FILE.py or a module that registers your own models and tasks; repeatable.
         json: print one JSON object instead of a table.
     """
 
-    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
-    models: str = "fractal,s5,s4,s4d,dss,lmu,transformer,performer"
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASKS)]
+    models: str = ",".join(model_names())
     seeds: int = 3
     preset: Literal["mini", "paper"] = "mini"
     out: pathlib.Path | None = None
     data: pathlib.Path | None = None
     steps: int | None = None
-    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     json: bool = False
-    settings: Annotated[Settings, tyro.conf.arg(name="")] = dataclasses.field(
-        default_factory=Settings, metadata=UNPREFIXED
-    )
-    options: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def run(self) -> int:
         """Print the table, and draw the learning curves."""

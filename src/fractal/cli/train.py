@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from .._allocator import keep_freed_memory
+from .._cores import cores
 from .._errors import UserError
 from ..tasks import MissingData
 from ..tasks import names as task_names
@@ -22,6 +23,7 @@ from ..train import (
     evaluate_run,
     join_processes,
     load_task,
+    model_names,
     preset,
     read_config,
     train,
@@ -29,15 +31,15 @@ from ..train import (
     with_steps,
 )
 from .console import Stdout
-from .parse import UNPREFIXED
 from .plugins import import_plugins
-from .settings import Settings
+from .settings import Settled
 
-CORES = os.cpu_count() or 1
+CORES = len(cores())
+TASKS, MODELS = (f"{', '.join(known)} or a plugin's." for known in (task_names(), model_names()))
 
 
 @dataclasses.dataclass(frozen=True)
-class Train:
+class Train(Settled):
     """Train a model on a task, or resume a run.
 
     All settings of a run are options, and all default to the preset's. Further arguments of the
@@ -46,8 +48,6 @@ class Train:
     Example: fractal train listops --model s5 --steps 500 --model.depth 3
 
     Args:
-        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist or a plugin's.
-        model: fractal, s5, s4, s4d, dss, lmu, transformer, performer or a plugin's.
         preset: mini, minutes on a laptop, the default; paper, the published recipe, for GPUs.
         out: folder of the run; default runs/TASK-MODEL-PRESET-SEED.
         data: folder with the task's data, unless it is generated or downloaded.
@@ -56,7 +56,6 @@ class Train:
         seed: seed of the weights, the order of the data and dropout.
         resume: resume the run in this folder.
         config: take all settings from this JSON file, such as a run's config.json.
-        plugin: a file FILE.py or a module that registers your own models and tasks; repeatable.
         log: a further logger: tensorboard, wandb or trackio; repeatable.
         show: print the settings as JSON, and do nothing else.
         json: print the scores as one JSON object.
@@ -65,8 +64,10 @@ class Train:
         process: number of this process, from 0.
     """
 
-    task: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")] = None
-    model: str | None = None
+    task: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASKS)] = (
+        None
+    )
+    model: Annotated[str | None, tyro.conf.arg(help=MODELS)] = None
     preset: Literal["mini", "paper"] | None = None
     out: pathlib.Path | None = None
     data: pathlib.Path | None = None
@@ -75,17 +76,12 @@ class Train:
     seed: int | None = None
     resume: pathlib.Path | None = None
     config: pathlib.Path | None = None
-    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     log: tyro.conf.UseAppendAction[tuple[Literal["tensorboard", "wandb", "trackio"], ...]] = ()
     show: bool = False
     json: bool = False
     coordinator: str | None = None
     processes: int | None = None
     process: int | None = None
-    settings: Annotated[Settings, tyro.conf.arg(name="")] = dataclasses.field(
-        default_factory=Settings, metadata=UNPREFIXED
-    )
-    options: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def run(self) -> int:
         """Print the scores, beside those of trivial baselines."""

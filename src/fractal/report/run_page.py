@@ -39,8 +39,12 @@ class Group(NamedTuple):
         return next((run for run in self.runs if run.predictions is not None), self.runs[0])
 
 
-def runs_page(paths: Sequence[pathlib.Path]) -> str:
-    """The page as HTML. UserError where a folder holds no run, or a file cannot be used."""
+def runs_page(paths: Sequence[pathlib.Path], *, data: pathlib.Path | None = None) -> str:
+    """The page as HTML. UserError where a folder holds no run, or a file cannot be used.
+
+    Inputs are shown if the task's data is in the cache, or in the folder `data`. A folder that a
+    run's config.json names is not read, since the run may be anyone's.
+    """
     runs = [read_run(folder) for folder in find_runs(paths)]
     groups = grouped(runs)
     tasks = list(dict.fromkeys(run.task for run in runs))
@@ -54,7 +58,7 @@ def runs_page(paths: Sequence[pathlib.Path]) -> str:
         Section("curves", "Learning curves", _curves(groups)),
         Section("settings", "Settings", _settings(groups)),
         Section("predictions", "Predictions on the test set", _predictions(groups)),
-        Section("examples", "Examples with the largest loss", _examples(groups)),
+        Section("examples", "Examples with the largest loss", _examples(groups, data)),
         Section("size", "Speed and size", [_sizes(groups)]),
         Section("provenance", "Provenance", [_provenance(runs)]),
     ]
@@ -224,7 +228,7 @@ def _chart(group: Group, own: Sequence[Predictions]) -> Chart:
     return Chart(f"Residuals: {group.name} ({seeds})", said, figure, wide=True)
 
 
-def _examples(groups: Sequence[Group]) -> list[PageBlock]:
+def _examples(groups: Sequence[Group], data: pathlib.Path | None) -> list[PageBlock]:
     """The examples with the largest loss, of the first seed of each group."""
     blocks: list[PageBlock] = []
     loaded: dict[str, Task | str] = {}
@@ -234,7 +238,7 @@ def _examples(groups: Sequence[Group]) -> list[PageBlock]:
             continue
         place = repr([run.settings.get(f"data.{name}") for name in _DATA])
         if place not in loaded:
-            loaded[place] = _load(run)
+            loaded[place] = _load(run, data)
         blocks += _worst(group, run, run.predictions, loaded[place])
     if not blocks:
         return [Text("No run has predictions yet: training writes them at its end.", "missing")]
@@ -242,20 +246,25 @@ def _examples(groups: Sequence[Group]) -> list[PageBlock]:
 
 
 _DATA = ("task", "preset", "folder", "validation")
+_HOW = "; give the folder with the option --data DIR of fractal report"
 
 
-def _load(run: Run) -> Task | str:
+def _load(run: Run, data: pathlib.Path | None) -> Task | str:
     """The task of a run, or why it cannot be loaded."""
     values = {name: run.settings.get(f"data.{name}") for name in _DATA}
+    if data is None and values["folder"] is not None:
+        return f"the run has read them from {values['folder']}{_HOW}"
     options: dict[str, Any] = {
         "preset": values["preset"] or "mini",
-        "data": values["folder"],
+        "data": data,
         "validation": values["validation"] or "held-out",
+        "cached": data is None,
     }
     try:
         return load(run.task, **options)
-    except ValueError as error:  # the data is missing, or the task is not registered here
-        return str(error)
+    # The data is missing, the task is not registered here, or it needs an extra.
+    except (ValueError, ImportError, OSError) as error:
+        return f"{' '.join(str(error).split())}{_HOW if data is None else ''}"
 
 
 def _worst(group: Group, run: Run, found: Predictions, task: Task | str) -> list[PageBlock]:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
+from .._cores import cores
 from .._errors import UserError
 from ._errors import DataError
 
@@ -38,10 +39,10 @@ def check_seed(seed: Any) -> int:
 
 def check_workers(workers: Any) -> int:
     """A number of processes that this machine can run at once."""
-    cores = os.cpu_count() or 1
+    count = len(cores())
     check_whole("workers", workers, 1)
-    why = f", {_WORKERS_PER_CORE} for each of {cores} cores"
-    return check_whole("workers", workers, 1, _WORKERS_PER_CORE * cores, why)
+    why = f", {_WORKERS_PER_CORE} for each of {count} cores"
+    return check_whole("workers", workers, 1, _WORKERS_PER_CORE * count, why)
 
 
 def check_one_of(argument: str, value: Any, allowed: Sequence[str]) -> None:

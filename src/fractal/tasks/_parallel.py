@@ -17,9 +17,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, TypeVar
 
+from .._signals import deferred_signals
 from ._arguments import check_workers
 from ._errors import DataError
-from ._interrupts import deferred_signals
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -144,8 +144,19 @@ def serve() -> None:
 
 def _answer(function: Callable[[Any], Any], argument: Any, results: BinaryIO) -> None:
     try:
-        answer = (True, function(argument))
-    except (ValueError, ArithmeticError, LookupError, TypeError, OSError, MemoryError) as error:
-        answer = (False, error)
-    pickle.dump(answer, results)
+        answer = pickle.dumps((True, function(argument)))
+    except Exception as error:  # of any function, a user's too: raised again in the parent
+        answer = _pickled(error)
+    results.write(answer)
     results.flush()
+
+
+def _pickled(error: Exception) -> bytes:
+    """The error, or its text where it cannot be restored from a pickle."""
+    try:
+        answer = pickle.dumps((False, error))
+        pickle.loads(answer)
+    except Exception:  # such as an error whose constructor has several arguments
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        answer = pickle.dumps((False, DataError(text)))
+    return answer

@@ -90,16 +90,18 @@ class DataConfig:
 class ModelConfig:
     """The model of a run.
 
+    What is None has the model's own default. A setting that the model does not have must be None.
+
     Args:
         name: name of the model.
         width: number of channels.
         depth: number of blocks.
         gate: gate of the blocks; by default the model's own.
         norm: layer or batch; by default the model's own.
-        dropout: probability of dropping a channel.
-        pooling: mean or last.
-        bidirectional: whether every step sees the whole sequence.
-        dtype: precision of activations.
+        dropout: probability of dropping a channel; default 0.
+        pooling: mean or last; default mean.
+        bidirectional: whether every step sees the whole sequence; by default it does.
+        dtype: precision of activations; default float32.
         options: further arguments of the model, by name.
     """
 
@@ -109,10 +111,10 @@ class ModelConfig:
     depth: Annotated[int, Field(ge=1, le=10**6)] = 4
     gate: Gate | None = None
     norm: Norm | None = None
-    dropout: Fraction = 0.0
-    pooling: Pooled = "mean"
-    bidirectional: bool = True
-    dtype: DType = "float32"
+    dropout: Fraction | None = None
+    pooling: Pooled | None = None
+    bidirectional: bool | None = None
+    dtype: DType | None = None
     options: dict[Name, Option] = dataclasses.field(default_factory=dict)
 
 

@@ -21,6 +21,7 @@ from .._errors import UserError
 from .._files import write_whole
 from .._provenance import provenance
 from .._run_folder import CHECKPOINTS, CONFIG, RESULT, WEIGHTS, Predictions, write_predictions
+from .._signals import stop_signals
 from .._weights import check_savable, save
 from ..tasks import Batches, Task
 from ._bounds import check_model_memory, check_run_memory
@@ -28,9 +29,8 @@ from ._checkpoints import Checkpoints
 from ._config import Config, check_path, check_type, read_config
 from ._devices import Devices
 from ._evaluation import metric_of, predict, scores
-from ._metrics import MetricsLogger, find_loggers, open_loggers
+from ._metrics import Logger, MetricsLogger, find_loggers, open_loggers
 from ._models import check_model, parameter_count
-from ._signals import Interrupted, stop_signals
 from ._step import (
     TrainState,
     evaluated,
@@ -51,12 +51,20 @@ class RunExists(UserError):
         self.folder = folder
 
 
+class Interrupted(KeyboardInterrupt):
+    """A run that was interrupted by a signal, after its state was saved."""
+
+    def __init__(self, step: int, folder: object, received: int):
+        super().__init__(f"interrupted after step {step}: resume the run in {folder}")
+        self.step, self.folder, self.exit_code = step, folder, 128 + received
+
+
 def train(
     config: Config,
     folder: str | PathLike,
     *,
     resume: bool = False,
-    loggers: Sequence[str] = (),
+    loggers: Sequence[str | Logger] = (),
     workers: int = 1,
 ) -> dict[str, Any]:
     """Train a model and return its scores.
@@ -68,7 +76,8 @@ def train(
       predictions.safetensors and model.safetensors.
     - `resume`: whether to continue from the last checkpoint in `folder`. Resuming an interrupted
       run reproduces its losses exactly.
-    - `loggers`: further loggers: `"tensorboard"`, `"wandb"`, `"trackio"`.
+    - `loggers`: further loggers: `"tensorboard"`, `"wandb"`, `"trackio"`, or objects with the
+      methods `log(metrics, step)` and `finish()`.
     - `workers`: number of processes that generate data.
 
     **Returns:** the content of result.json.
@@ -77,7 +86,9 @@ def train(
     check_type("resume", resume, bool)
     folder = check_path("folder", folder)
     if isinstance(loggers, str) or not isinstance(loggers, Sequence):
-        raise UserError(f"must be a list of names, got {loggers!r:.60}", argument="loggers")
+        raise UserError(
+            f"must be a list of names or loggers, got {loggers!r:.60}", argument="loggers"
+        )
     check_model(config.model)
     check_model_memory(config.model)
     devices = Devices()

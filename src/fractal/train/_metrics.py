@@ -6,7 +6,7 @@ import json
 import pathlib
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
@@ -112,29 +112,38 @@ def _keep_until(path: pathlib.Path, step: int) -> None:
     write_whole(path, b"".join(kept))
 
 
-def find_loggers(names: Sequence[str]) -> dict[str, Any]:
-    """The packages of loggers by name."""
-    found = {}
+def find_loggers(names: Sequence[str | Logger]) -> list[tuple[str, Any]]:
+    """The package of each logger with its name; a logger that is an object has the name ""."""
+    found = []
     for name in names:
+        if isinstance(name, Logger) and not isinstance(name, type):
+            found.append(("", name))
+            continue
         if not isinstance(name, str) or name not in _PACKAGES:
             known = ", ".join(_PACKAGES)
-            raise UserError(f"must be some of {known}, got {name!r:.60}", argument="loggers")
+            message = f"must be some of {known}, or have log and finish, got {name!r:.60}"
+            raise UserError(message, argument="loggers")
         try:
-            found[name] = importlib.import_module(_PACKAGES[name])
+            found.append((name, importlib.import_module(_PACKAGES[name])))
         except ImportError:
             message = f"{name} is not installed: pip install 'fractal-ssm[{name}]'"
             raise UserError(message, argument="loggers") from None
     return found
 
 
-def open_loggers(found: Mapping[str, Any], folder: pathlib.Path, settings: dict) -> list[Logger]:
+def open_loggers(
+    found: Sequence[tuple[str, Any]], folder: pathlib.Path, settings: dict
+) -> list[Logger]:
     """Loggers of a run, from the packages found."""
-    return [
-        _TensorBoard(package.SummaryWriter(str(folder / name)))
-        if name == "tensorboard"
-        else package.init(project="fractal", name=folder.name, config=settings)
-        for name, package in found.items()
-    ]
+    opened: list[Logger] = []
+    for name, package in found:
+        if not name:
+            opened.append(package)
+        elif name == "tensorboard":
+            opened.append(_TensorBoard(package.SummaryWriter(str(folder / name))))
+        else:
+            opened.append(package.init(project="fractal", name=folder.name, config=settings))
+    return opened
 
 
 class _TensorBoard:
