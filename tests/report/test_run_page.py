@@ -8,7 +8,7 @@ import pytest
 from fractal import tasks
 from fractal._errors import UserError
 from fractal._files import write_tensors
-from fractal._run_folder import Predictions
+from fractal._predictions import Predictions
 from fractal.report import run_page
 from fractal.report.run_page import differing, grouped, runs_page
 from fractal.report.runs import find_runs, read_run

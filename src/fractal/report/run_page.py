@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._run_folder import Predictions, number_of
+from .._predictions import Predictions
+from .._run_folder import number_of
 from ..tasks import Task, load
 from . import charts
 from .curves import learning_curves

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._errors import UserError
+from .._predictions import Predictions
 from .._run_folder import (
     CONFIG,
     METRICS,
     PREDICTIONS,
     RESULT,
     WEIGHTS,
-    Predictions,
     metric_lines,
     read_object,
     read_predictions,

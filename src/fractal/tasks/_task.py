@@ -97,6 +97,21 @@ class Task:
         return any((split.lengths < self.length).any() for split in self.splits)
 
 
+def pixel_task(
+    name: str, pixels: int, classes: int, levels: Float[np.ndarray, "256"], splits: Splits
+) -> Task:
+    """A classification of gray images by pixels."""
+    return Task(
+        name=name,
+        kind="classification",
+        length=pixels,
+        inputs=1,
+        outputs=classes,
+        levels=levels,
+        splits=splits,
+    )
+
+
 def all_rows(sequences: Sequences) -> Split:
     """A split of all examples."""
     return Split(sequences, np.arange(len(sequences)))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._errors import UserError
-from .._run_folder import Predictions
+from .._predictions import Predictions
 from ..nn import SequenceModel
 from ..tasks import Batch, Batches, Split, Task
 from ._config import check_type, check_whole

@@ -19,8 +19,9 @@ from jaxtyping import Array, Bool
 from .. import tasks
 from .._errors import UserError
 from .._files import write_whole
+from .._predictions import Predictions
 from .._provenance import provenance
-from .._run_folder import CHECKPOINTS, CONFIG, RESULT, WEIGHTS, Predictions, write_predictions
+from .._run_folder import CHECKPOINTS, CONFIG, RESULT, WEIGHTS, write_predictions
 from .._signals import stop_signals
 from .._weights import check_savable, save
 from ..tasks import Batches, Task
