@@ -37,8 +37,8 @@ bench: $(READY)
 clean:
 	rm -rf $(VENV) figures runs site
 
-# On Python 3.11 the exact versions of constraints.txt, with which the results were measured;
-# other Pythons take the newest versions that pyproject.toml allows.
+# On Python 3.11 the exact versions of constraints.txt, which this version was tested with; other
+# Pythons take the newest versions that pyproject.toml allows.
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	$$($(BIN)/python -c 'import sys; print("-c constraints.txt" * (sys.version_info[:2] == (3, 11)))')
 

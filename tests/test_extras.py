@@ -47,7 +47,7 @@ def test_the_script_names_the_extra_it_needs_in_one_line(missing):
 
 @pytest.mark.parametrize(
     ("package", "missing", "extra"),
-    [("train", "optax", "train"), ("train", "pydantic", "train"), ("tasks", "PIL", "train")],
+    [("train", "optax", "train"), ("train", "pydantic", "train")],
 )
 def test_a_package_names_the_extra_it_needs(package, missing, extra):
     result = without([missing], f"import fractal.{package}")
@@ -59,7 +59,7 @@ def test_a_package_names_the_extra_it_needs(package, missing, extra):
 
 @pytest.mark.parametrize(("command", "missing"), [("report", "jinja2"), ("train", "optax")])
 def test_a_command_names_the_extra_it_needs_in_one_line(command, missing):
-    code = f"sys.argv = ['fractal', '{command}', '--help']; from fractal._main import main"
+    code = f"sys.argv = ['fractal', '{command}', 'listops']; from fractal._main import main"
     result = without([missing], f"{code}; sys.exit(main())")
     assert result.returncode == 2, result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -84,3 +84,9 @@ def test_a_missing_package_is_named_as_pip_knows_it():
 
 def test_nothing_is_raised_where_all_are_installed():
     require("train", "json", "xml.dom")
+
+
+def test_tasks_from_arrays_need_no_extra():
+    code = "import fractal; fractal.tasks.from_arrays([[1.0, 2.0]] * 20, [0, 1] * 10)"
+    result = without(["PIL", "pooch", "rich", "optax"], code)
+    assert result.returncode == 0, result.stderr

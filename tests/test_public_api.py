@@ -4,11 +4,13 @@ After an intended change, from the root of the project: python -m tests.test_pub
 """
 
 import difflib
+import functools
 import importlib
 import inspect
 import pathlib
 import sys
 import types
+from typing import Literal, get_args, get_origin
 
 SNAPSHOT = pathlib.Path(__file__).with_name("public_api.txt")
 MODULES = ("fractal", *(f"fractal.{part}" for part in ("theory", "nn", "baselines", "tasks")))
@@ -30,6 +32,8 @@ def public_api():
 
 
 def described(name, value):
+    if get_origin(value) is Literal:
+        return [f"{name}: {', '.join(map(repr, get_args(value)))}"]
     if not (inspect.isclass(value) and value.__module__.startswith("fractal")):
         return [name + (signature(value) if inspect.isroutine(value) else "")]
     if issubclass(value, Exception):
@@ -42,7 +46,7 @@ def described(name, value):
         if not belongs(value, member):
             continue
         function = getattr(found, "__func__", getattr(found, "__wrapped__", found))
-        if isinstance(found, property):
+        if isinstance(found, property | functools.cached_property):
             lines.append(f"{name}.{member}: property")
         elif inspect.isroutine(function):
             lines.append(f"{name}.{member}{signature(function)}")

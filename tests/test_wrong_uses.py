@@ -11,7 +11,10 @@ from tests.wrong_uses.__main__ import TABLES, read
 
 ROOT = pathlib.Path(__file__).parent.parent
 CASES = [(table, use, line) for table in TABLES for use, line in read(table).items()]
-_FAULTS = ("NO ERROR", "EXIT", "MORE THAN ONE LINE", "STILL RUNNING", "LEFT BEHIND")
+_FAULTS = (
+    *("NO ERROR", "WRONG TYPE", "TRACEBACK", "EXIT", "MORE THAN ONE LINE", "STILL RUNNING"),
+    "LEFT BEHIND",
+)
 
 
 @pytest.fixture(scope="module")

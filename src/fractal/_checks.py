@@ -1,7 +1,7 @@
 """Argument validation.
 
-Each check returns the validated value, if any, and raises `ValueError` with one line that names the
-argument, the allowed range and the value.
+Each check returns the validated value, if any. It raises `UserError`, a `ValueError`, with one line
+that names the argument, the allowed range and the value.
 """
 
 import difflib
@@ -16,7 +16,18 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from ._bounds import check_memory
+from ._cores import cores
 from ._errors import UserError
+
+_WORKERS_PER_CORE = 4
+_SEEDS = 2**32
+_SHOWN = 60  # characters of a wrong value
+
+
+def _wrong(name: str, message: str, value: object) -> UserError:
+    shown = repr(value)
+    shown = shown if len(shown) <= _SHOWN and "\n" not in shown else f"a {type(value).__name__}"
+    return UserError(f"{message}, got {shown}", argument=name)
 
 
 def check_alpha(alpha: float, largest: float | None = None) -> float:
@@ -25,14 +36,14 @@ def check_alpha(alpha: float, largest: float | None = None) -> float:
     value = _number(alpha)
     inside = 0 <= value < 1 if largest is None else 0 <= value <= largest
     if not inside:
-        raise ValueError(f"alpha must lie in {allowed}, got {alpha!r}")
+        raise _wrong("alpha", f"must lie in {allowed}", alpha)
     return value
 
 
-def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:
     """Validate a string option against its allowed values."""
     if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+        raise _wrong(name, f"must be one of {', '.join(allowed)}", value)
 
 
 def check_order(order: SupportsIndex) -> int:
@@ -42,27 +53,52 @@ def check_order(order: SupportsIndex) -> int:
     """
     value = check_count("order", order, smallest=2)
     if value % 2:
-        raise ValueError(f"order must be even, got {order!r}: use {value - 1} or {value + 1}")
+        message = f"must be even, got {order!r}: use {value - 1} or {value + 1}"
+        raise UserError(message, argument="order")
     check_memory(16.0 * value**2, f"order={value}")  # one complex matrix
     return value
 
 
-def check_count(name: str, count: SupportsIndex, smallest: int) -> int:
-    """Validate an integer of at least `smallest`."""
+def check_count(
+    name: str, count: object, smallest: int, largest: int | None = None, why: str = ""
+) -> int:
+    """Validate an integer in [`smallest`, `largest`]; `why` explains the bounds."""
     try:
-        value = operator.index(count)
+        value = operator.index(count)  # type: ignore[arg-type]
     except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {count!r}") from None
-    if isinstance(count, bool) or value < smallest:
-        raise ValueError(f"{name} must be a whole number of at least {smallest}, got {count!r}")
+        value = None
+    if value is None or isinstance(count, bool):
+        raise _wrong(name, "must be a whole number", count)
+    if value < smallest:
+        raise _wrong(name, f"must be a whole number of at least {smallest}{why}", count)
+    if largest is not None and value > largest:
+        raise _wrong(name, f"must be at most {largest}{why}", count)
     return value
+
+
+def check_seed(seed: object) -> int:
+    """Validate the seed of a random stream."""
+    return check_count("seed", seed, 0, _SEEDS - 1)
+
+
+def check_workers(workers: object) -> int:
+    """Validate a number of processes; a few per core are allowed."""
+    why = f", {_WORKERS_PER_CORE} per core"
+    check_count("workers", workers, 1)
+    return check_count("workers", workers, 1, _WORKERS_PER_CORE * len(cores()), why)
+
+
+def check_type(name: str, value: object, kind: type) -> None:
+    """Validate the class of an argument."""
+    if not isinstance(value, kind):
+        raise _wrong(name, f"must be a {kind.__name__}", value)
 
 
 def check_positive(name: str, value: float) -> float:
     """Validate a finite number above zero."""
     number = _number(value)
     if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+        raise _wrong(name, "must be a finite number above 0", value)
     return number
 
 
@@ -70,14 +106,14 @@ def check_probability(name: str, value: float) -> float:
     """Validate a number in [0, 1)."""
     number = _number(value)
     if not 0 <= number < 1:
-        raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
+        raise _wrong(name, "must lie in [0, 1)", value)
     return number
 
 
 def check_flag(name: str, value: bool) -> bool:
     """Validate a boolean; integers are rejected."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
+        raise _wrong(name, "must be True or False", value)
     return bool(value)
 
 
@@ -92,9 +128,11 @@ def _number(value: object) -> float:
 
 
 def check_path(name: str, path: object) -> pathlib.Path:
-    """Validate a non-empty path."""
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise ValueError(f"{name} must be a path, got {path!r}")
+    """Validate a path; the empty string is not one."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise _wrong(name, "must be a path", path)
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise _wrong(name, "must be a path, neither empty nor with a null character", path)
     return pathlib.Path(path)
 
 
@@ -103,7 +141,7 @@ def check_unit_interval(name: str, values: ArrayLike) -> Float[np.ndarray, "..."
     array = check_real(name, values)
     if np.any((array < 0) | (array > 1)):
         first = array[(array < 0) | (array > 1)].flat[0]
-        raise ValueError(f"{name} must lie in [0, 1], got {float(first)!r}")
+        raise _wrong(name, "must lie in [0, 1]", float(first))
     return array
 
 
@@ -111,7 +149,7 @@ def check_ages(ages: ArrayLike) -> Float[np.ndarray, " ages"]:
     """Validate a one-dimensional array of relative ages in [0, 1]."""
     array = check_unit_interval("ages", ages)
     if array.ndim != 1:
-        raise ValueError(f"ages must have shape (ages,), got {array.shape}")
+        raise _wrong("ages", "must have shape (ages,)", array.shape)
     return array
 
 
@@ -132,10 +170,10 @@ def check_real(name: str, values: object) -> Float[np.ndarray, "..."]:
     except ValueError:  # rows of different lengths
         array = np.asarray(None)
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be an array of real numbers")
+        raise UserError("must be an array of real numbers", argument=name)
     array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
+        raise UserError("must be finite, got NaN or infinity", argument=name)
     return array
 
 

@@ -14,5 +14,10 @@ class UserError(ValueError):
     exit_code = 2
 
     def __init__(self, message: str, *, argument: str | None = None):
-        super().__init__(message if argument is None else f"{argument}: {message}")
+        super().__init__(message if argument is None else named(argument, message))
         self.message, self.argument = message, argument
+
+
+def named(argument: str, message: str) -> str:
+    """The message with its argument: `order must be even`, or `config: there is no such file`."""
+    return f"{argument} {message}" if message.startswith("must ") else f"{argument}: {message}"

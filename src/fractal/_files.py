@@ -41,9 +41,12 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
 
 
 def read_tensors(
-    path: str | os.PathLike, expected: str
+    path: str | os.PathLike, expected: str, version: int | None = None
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Tensors and metadata of a file of the format `expected`; ValueError for any other file."""
+    """Tensors and metadata of a file of the format `expected`; ValueError for any other file.
+
+    `version` is the newest version of the format that the caller reads.
+    """
     path = pathlib.Path(path)
     if path.is_dir():
         raise ValueError("it is a folder")
@@ -55,4 +58,7 @@ def read_tensors(
         raise ValueError(str(error)) from None
     if metadata.get("format") != expected:
         raise ValueError(f"its format is {metadata.get('format')!r}, not {expected!r}")
+    found = metadata.get("version", "")
+    if version is not None and not (found.isdecimal() and 1 <= int(found) <= version):
+        raise ValueError(f"its version is {found!r}; this version of fractal reads 1 to {version}")
     return tensors, metadata

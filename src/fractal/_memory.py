@@ -13,7 +13,7 @@ from ._files import read_tensors, write_tensors
 from ._power_sums import power_sums
 from .theory import LARGEST_ALPHA, Fractional, Modes, modes, recall
 
-_FORMAT = "fractal-memory-1"
+_FORMAT, _VERSION = "fractal.memory", 1
 _LARGEST_SAMPLE = 1e290  # sums over a stream must not overflow float64
 _MAX_CHUNK = 1 << 14  # samples per chunk: bounds the working memory
 _MAX_TIME_RATIO = 4.0  # end over start time of a chunk: bounds the decay of modes within it
@@ -143,7 +143,9 @@ class OnlineMemory:
             "time": np.array([self._time]),
             "count": np.array([self.count]),
         }
-        write_tensors(check_path("path", path), tensors, {"format": _FORMAT})
+        write_tensors(
+            check_path("path", path), tensors, {"format": _FORMAT, "version": str(_VERSION)}
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "OnlineMemory":
@@ -153,7 +155,7 @@ class OnlineMemory:
         """
         path = check_path("path", path)
         try:
-            return cls._from_tensors(read_tensors(path, _FORMAT)[0])
+            return cls._from_tensors(read_tensors(path, _FORMAT, _VERSION)[0])
         except (KeyError, TypeError, ValueError) as error:
             message = f"{os.fspath(path)} is not a memory written by OnlineMemory.save: {error}"
             raise ValueError(message.replace("\n", " ")) from None

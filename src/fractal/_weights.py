@@ -10,6 +10,7 @@ A loaded object is validated against the annotations and invariants of its class
 
 import dataclasses
 import functools
+import inspect
 import json
 import os
 import types
@@ -21,7 +22,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import AbstractArray, jaxtyped
+from jaxtyping import AbstractArray, AnnotationError, jaxtyped
 
 from . import baselines, nn
 from ._checks import check_path
@@ -61,17 +62,13 @@ def load(path: str | os.PathLike) -> Any:
     """
     path = check_path("path", path)
     try:
-        tensors, metadata = read_tensors(path, _FORMAT)
-        if metadata.get("version") != str(_VERSION):
-            raise ValueError(
-                f"its version is {metadata.get('version')!r}, this version of fractal reads "
-                f"{_VERSION}"
-            )
+        tensors, metadata = read_tensors(path, _FORMAT, _VERSION)
         structure = json.loads(metadata.get("structure", "null"))
         if not (isinstance(structure, dict) and "class" in structure):
             raise ValueError("it contains no module")
         unused = set(tensors)
-        model = _decode(structure, "", tensors, unused)
+        arrays = {name: _array(tensor) for name, tensor in tensors.items()}
+        model = _decode(structure, "", arrays, unused)
         if unused:
             raise ValueError(f"its tensor {min(unused)} belongs to no field")
         _check_runs(model)
@@ -100,15 +97,23 @@ def register_classes(prefix: str, classes: Sequence[type]) -> None:
                 f"must be Equinox modules or named tuples, got {cls!r}", argument="classes"
             )
         name = f"{prefix}.{cls.__name__}"
-        if _registered.setdefault(name, cls) is not cls:
+        known = _registered.get(name, cls)
+        # The same class again, such as from a notebook cell that is run twice, replaces the old.
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             raise UserError(
                 f"{name} is registered already for a different class", argument="classes"
             )
+        _registered[name] = cls
 
 
 def check_savable(model: Any) -> None:
-    """Raise `UserError` if the model cannot be saved. Arrays may be abstract."""
-    _encode(model, "", {})
+    """Raise `UserError` if the model cannot be saved and loaded. Arrays may be abstract."""
+    tensors: dict[str, Any] = {}
+    structure = json.loads(json.dumps(_encode(model, "", tensors)))
+    try:
+        jax.eval_shape(lambda arrays: _decode(structure, "", arrays, set()) and 0, tensors)
+    except ValueError as error:
+        raise UserError(f"the model could not be loaded after it is saved: {error}") from None
 
 
 def _is_record(cls: Any) -> bool:
@@ -137,6 +142,9 @@ def _encode(value: Any, name: str, tensors: dict[str, Any]) -> Any:
         return {"class": _name_of(type(value), name), "fields": within(_fields(value).items())}
     if isinstance(value, tuple | list):
         return {type(value).__name__: list(within(enumerate(value)).values())}
+    for function, known in _activations().items():
+        if value is known:
+            return {"function": function}
     raise UserError(f"{name or 'the model'} cannot be saved: it is a {type(value).__name__}")
 
 
@@ -146,7 +154,7 @@ def _fields(value: Any) -> dict[str, Any]:
     return value._asdict()
 
 
-def _decode(value: Any, name: str, tensors: dict[str, np.ndarray], unused: set[str]) -> Any:
+def _decode(value: Any, name: str, tensors: dict[str, jax.Array], unused: set[str]) -> Any:
     """Inverse of `_encode`; removes the tensors that it reads from `unused`."""
     if not isinstance(value, dict):
         return value
@@ -162,7 +170,11 @@ def _decode(value: Any, name: str, tensors: dict[str, np.ndarray], unused: set[s
             if tensor not in tensors:
                 raise ValueError(f"it contains no tensor {tensor!r}")
             unused.discard(tensor)
-            return _array(tensors[tensor])
+            return tensors[tensor]
+        case {"function": str(function), **rest} if not rest:
+            if function not in _activations():
+                raise ValueError(f"{function!r} is not a function of jax.nn")
+            return _activations()[function]
         case {"tuple": list(items), **rest} if not rest:
             return tuple(within(enumerate(items)).values())
         case {"list": list(items), **rest} if not rest:
@@ -218,8 +230,8 @@ def _check_annotations(cls: type, name: str, values: dict[str, Any]) -> None:
     """Raise `ValueError` for values that do not match their annotations, array shapes included."""
     try:
         hints = typing.get_type_hints(cls)
-    except NameError:  # annotations of a registered class that cannot be resolved here
-        return
+    except NameError:  # an annotation of a registered class that cannot be resolved here
+        hints = {name: hint for name, hint in cls.__annotations__.items() if type(hint) is not str}
     with jaxtyped("context"):
         for field, value in values.items():
             if field in hints and not _is_instance(value, hints[field]):
@@ -249,13 +261,20 @@ def _is_instance(value: Any, hint: Any) -> bool:
     if hint is Any:
         return True
     if isinstance(hint, type) and (origin is None or issubclass(hint, AbstractArray)):
-        return isinstance(value, hint)
+        try:
+            return isinstance(value, hint)
+        except AnnotationError:  # a symbolic axis of a registered class
+            return True
     return True
 
 
 def _check_runs(model: Any) -> None:
-    """Trace a call of a `SequenceModel`, which fails if shapes of its parts are inconsistent."""
-    if not isinstance(model, nn.SequenceModel):
+    """Trace a call of a `SequenceModel`, which fails if shapes of its parts are inconsistent.
+
+    Registered classes may require other lengths and dtypes, so models with such are not traced.
+    """
+    modules = jax.tree.leaves(model, is_leaf=lambda node: type(node) in _registered.values())
+    if not isinstance(model, nn.SequenceModel) or any(isinstance(x, eqx.Module) for x in modules):
         return
     dtypes = {x.dtype for x in jax.tree.leaves(model)}
     if dtypes not in ({jnp.dtype("float32")}, {jnp.dtype("float64")}):
@@ -270,6 +289,14 @@ def _check_runs(model: Any) -> None:
         jax.eval_shape(model, jax.ShapeDtypeStruct(shape, dtype))
     except (TypeError, AttributeError, IndexError) as error:
         raise ValueError(f"the shapes of its parts are inconsistent: {error}") from None
+
+
+@functools.cache
+def _activations() -> dict[str, Any]:
+    """Functions that a file may name: the public ones of `jax.nn`, and that of a linear output."""
+    linear = inspect.signature(eqx.nn.MLP).parameters["final_activation"].default
+    public = {name: value for name, value in vars(jax.nn).items() if callable(value)}
+    return {name: value for name, value in public.items() if name[0] != "_"} | {"linear": linear}
 
 
 @functools.cache

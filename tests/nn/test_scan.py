@@ -54,7 +54,9 @@ def test_states_equal_a_loop(length, varying, reverse, dtype):
     expected = loop(a, b, h0, reverse)
     with jax.enable_x64(True):
         for method in METHODS[:3]:
-            x = linear_scan(jnp.array(a), jnp.array(b), jnp.array(h0), reverse, method)
+            x = linear_scan(
+                jnp.array(a), jnp.array(b), jnp.array(h0), reverse=reverse, method=method
+            )
             assert x.dtype == dtype
             assert np.abs(np.asarray(x) - expected).max() <= tolerance * np.abs(expected).max()
 
@@ -80,7 +82,9 @@ def unrolled(a, b, h0, reverse):
 def test_gradients_equal_autodiff_of_the_loop(method, varying, reverse, dtype):
     with jax.enable_x64(True):
         arguments = [jnp.array(x) for x in problem(37, dtype, varying)]
-        ours = jax.grad(lambda *z: loss_of(linear_scan(*z, reverse, method)), argnums=(0, 1, 2))
+        ours = jax.grad(
+            lambda *z: loss_of(linear_scan(*z, reverse=reverse, method=method)), argnums=(0, 1, 2)
+        )
         plain = jax.grad(lambda *z: loss_of(unrolled(*z, reverse)), argnums=(0, 1, 2))
         for got, expected in zip(
             jax.jit(ours)(*arguments), jax.jit(plain)(*arguments), strict=True

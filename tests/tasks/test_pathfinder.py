@@ -8,9 +8,9 @@ from PIL import Image
 
 from fractal.tasks import Batches, DataError, load
 from fractal.tasks import pathfinder as module
-from fractal.tasks.pathfinder import HARD, Size, generate, read_metadata
+from fractal.tasks.pathfinder import HARD, PathfinderSize, generate, read_metadata
 
-SMALL = Size(32, HARD, 60)
+SMALL = PathfinderSize(32, HARD, 60)
 
 
 def write(level, labels, size=32, batches=1, rng=None):

@@ -2,6 +2,7 @@ import jax
 import numpy as np
 import pytest
 
+from fractal._bounds import available_bytes
 from fractal._errors import UserError
 from fractal.train import (
     ModelConfig,
@@ -54,7 +55,7 @@ def test_the_memory_bound_is_below_what_the_parameters_need(tiny, name):
 
 
 def test_memory_is_refused_with_both_numbers(monkeypatch):
-    monkeypatch.setattr(bounds, "available_bytes", lambda: 2e9)
+    monkeypatch.setattr("fractal._bounds.available_bytes", lambda: 2e9)
     bounds.check_model_memory(ModelConfig(width=1024))
     with pytest.raises(UserError, match=r"at least [\d,.]+ GB needed, 2\.0 GB available"):
         bounds.check_model_memory(ModelConfig(width=100_000))
@@ -63,4 +64,4 @@ def test_memory_is_refused_with_both_numbers(monkeypatch):
 
 
 def test_the_available_memory_is_that_of_the_machine():
-    assert 1e8 < bounds.available_bytes() < 1e14 or np.isinf(bounds.available_bytes())
+    assert 1e8 < available_bytes() < 1e14 or np.isinf(available_bytes())

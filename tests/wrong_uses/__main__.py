@@ -5,6 +5,7 @@ read before they are committed.
 """
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -23,7 +24,9 @@ TABLES = ("calls", "commands")
 ARROW = "    → "
 _SECONDS = 60  # a wrong use that starts to work is stopped
 # What differs between machines, versions and runs.
-_VARYING = re.compile(r"[\d,.]+ GB|/tmp/\S*?/(?=\w)|\d+ cores|0x[0-9a-f]+")
+_VARYING = re.compile(
+    r"[\d,.]+ [GTP]B|/\S*tmp\S*?(?=[\s:,]|$)|at most \d+, \d+ (for each|per)[^,]*"
+)
 
 
 def read(table: str) -> dict[str, str]:
@@ -68,7 +71,7 @@ def call(code: str) -> str:
     except ValueError as error:
         return "MORE THAN ONE LINE" if "\n" in str(error) else str(error)
     except Exception as error:
-        return f"{type(error).__name__.upper()}: {error}".split("\n")[0]
+        return f"WRONG TYPE {type(error).__name__}: {error}".split("\n")[0]
     return f"NO ERROR: {found!r}".split("\n")[0]
 
 
@@ -84,7 +87,7 @@ def command(line: str) -> str:
     except SystemExit as error:
         code = error.code
     except Exception as error:
-        return f"{type(error).__name__.upper()}: {error}".split("\n")[0]
+        return f"TRACEBACK {type(error).__name__}: {error}".split("\n")[0]
     said = err.getvalue().strip()
     if code != 2 or out.getvalue():
         return f"EXIT {code}: {said}".split("\n")[0]
@@ -95,30 +98,30 @@ def command(line: str) -> str:
     return said
 
 
-_names: dict[str, Any] = {}
-
-
+@functools.cache
 def names() -> dict[str, Any]:
     """What the expressions of calls.txt may use."""
-    if _names:
-        return _names
     import jax
     import jax.numpy as jnp
     import numpy as np
 
     import fractal
-    from fractal import nn, tasks
 
     key = jax.random.key(0)
-    ssm = nn.FractalSSM(3, order=4, alphas=(0.0, 0.9), key=key)
-    model = nn.SequenceModel(7, 3, width=4, depth=1, key=key)
-    task = tasks.from_arrays(
-        [np.arange(5)] * 20, [0, 1] * 10, name="toy", test=([np.arange(5)] * 4, [0, 1] * 2)
-    )
-    _names.update(locals())
-    _names["memory"] = fractal.OnlineMemory(0.5, 4)
-    _names["u"], _names["tokens"] = jnp.zeros((5, 3)), jnp.arange(5)
-    return _names
+    nn = fractal.nn
+    return {
+        **{"fractal": fractal, "jax": jax, "jnp": jnp, "np": np, "nn": nn, "key": key},
+        "baselines": fractal.baselines,
+        "tasks": fractal.tasks,
+        "theory": fractal.theory,
+        "train": fractal.train,
+        "memory": fractal.OnlineMemory(0.5, 4),
+        "model": nn.SequenceModel(7, 3, width=4, depth=1, key=key),
+        "ssm": nn.FractalSSM(3, order=4, alphas=(0.0, 0.9), key=key),
+        "task": fractal.tasks.from_arrays([np.arange(5)] * 20, [0, 1] * 10),
+        "tokens": jnp.arange(5),
+        "u": jnp.zeros((5, 3)),
+    }
 
 
 def main() -> None:

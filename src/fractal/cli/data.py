@@ -86,7 +86,7 @@ class Pathfinder:
         if self.preview and not self.preview.absolute().parent.is_dir():
             raise UserError(f"{self.preview.parent} is not a folder", argument="preview")
         count = pathfinder.PATHFINDER["paper"].examples if self.count is None else self.count
-        size = pathfinder.Size(self.size, self.level, count)
+        size = pathfinder.PathfinderSize(self.size, self.level, count)
         target = pathfinder.generate(self.out, size, self.seed, self.workers)
         if self.preview:
             from ..report.figures import contact_sheet

@@ -1,6 +1,6 @@
 """Errors of the library in the words of the command line."""
 
-from .._errors import UserError
+from .._errors import UserError, named
 
 # Arguments and settings whose option has another name.
 _OPTIONS = {
@@ -21,5 +21,5 @@ def as_flags(error: UserError) -> str:
         text = str(error)
     else:
         flag = _OPTIONS.get(error.argument, f"--{error.argument.replace('_', '-')}")
-        text = f"{flag}: {error.message}"
+        text = named(flag, error.message)
     return " ".join(text.split())

@@ -76,11 +76,7 @@ class Memory:
         return 0
 
     def _memory(self, alpha: float, samples: Float[np.ndarray, "time channels"]) -> OnlineMemory:
-        try:
-            return OnlineMemory(alpha, self.order, channels=samples.shape[1]).push(samples)
-        except ValueError as error:
-            flag = "--" if str(error).startswith(("alpha ", "order ")) else ""
-            raise UserError(f"{flag}{error}") from None
+        return OnlineMemory(alpha, self.order, channels=samples.shape[1]).push(samples)
 
     def _summary(self, names: list[str], samples: int, errors: dict) -> dict:
         return {

@@ -9,6 +9,7 @@ from ._block import Block as Block
 from ._block import Gate as Gate
 from ._block import Mixer as Mixer
 from ._block import Residual as Residual
+from ._block import WithStatistics as WithStatistics
 from ._filter_bank import FreeBank as FreeBank
 from ._filter_bank import LearnedAlphaBank as LearnedAlphaBank
 from ._model import DType as DType

@@ -52,11 +52,23 @@ class Residual(Protocol):
         ...
 
     def training(self, x, dt=None, lengths=None, mask=None, axes=(), *, key) -> tuple[Array, Any]:
-        """Outputs during training, and updated running averages (None without batch norm)."""
+        """Outputs during training, and updated running averages (None without batch norm).
+
+        A block that returns averages also has `with_statistics`.
+        """
         ...
 
     def step(self, x, state, dt=None) -> tuple[Array, Any]:
         """Output for one sample (width,), and the next state of the mixer."""
+        ...
+
+
+@runtime_checkable
+class WithStatistics(Protocol):
+    """Protocol of blocks with running averages."""
+
+    def with_statistics(self, statistics) -> Any:
+        """A copy of the block with the running averages returned by `training`."""
         ...
 
 
@@ -158,6 +170,13 @@ class Block(eqx.Module):
             z, statistics = self.norm(x), None
         y, _ = self.mixer(z, None, dt=dt, lengths=lengths, mask=mask)
         return x + self._apply_gate(y, z, key), statistics
+
+    def with_statistics(self, statistics: Statistics) -> "Block":
+        """A copy of the block with the running averages returned by `training`."""
+        if not isinstance(self.norm, BatchNorm):
+            raise ValueError("statistics are for norm='batch'")
+        norm = eqx.tree_at(lambda norm: norm.running, self.norm, statistics)
+        return eqx.tree_at(lambda block: block.norm, self, norm)
 
     def step(
         self, x: Float[Array, " width"], state: Any, dt: ArrayLike | None = None

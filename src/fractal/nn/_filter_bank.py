@@ -34,6 +34,8 @@ class FreeBank(eqx.Module):
     frequency: Float[Array, " modes"]
 
     def __init__(self, blocks: Sequence[BlockSpectrum]):
+        if not blocks or not all(isinstance(block, BlockSpectrum) for block in blocks):
+            raise ValueError("blocks must be spectra of filter-bank blocks, at least one")
         rates = np.concatenate([block.rates for block in blocks])
         self.log_decay = jnp.asarray(np.log(np.real(rates)))
         self.frequency = jnp.asarray(np.imag(rates))

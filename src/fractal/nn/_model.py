@@ -11,10 +11,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from .._bounds import check_memory
-from .._checks import check_choice, check_count, check_flag
+from .._checks import check_choice, check_count, check_flag, check_probability
 from .._engine.inputs import check_array, check_concrete, check_key, check_padding, check_tokens
-from ._block import Block, Mixer, Residual, dense
-from ._norms import BATCH_AXIS, LayerNorm, Statistics
+from ._block import GATES, Block, Mixer, Residual, WithStatistics, dense
+from ._norms import BATCH_AXIS, NORMS, LayerNorm, Statistics
 from ._ssm import FractalSSM
 
 SequenceTask = Literal["classification", "regression", "retrieval", "next-token"]
@@ -39,7 +39,9 @@ class RetrievalHead(eqx.Module):
     out: eqx.nn.Linear
 
     def __init__(self, width: int, outputs: int, *, key: PRNGKeyArray):
-        keys = jax.random.split(key)
+        width = check_count("width", width, smallest=1)
+        outputs = check_count("outputs", outputs, smallest=1)
+        keys = jax.random.split(check_key(key))
         self.hidden = eqx.nn.Linear(4 * width, width, key=keys[0])
         self.out = eqx.nn.Linear(width, outputs, key=keys[1])
 
@@ -136,6 +138,12 @@ class SequenceModel(eqx.Module):
         for name, factory in (("mixer", make_mixer), ("block", block or make_mixer)):
             if not callable(factory):
                 raise ValueError(f"{name} must be callable, got {factory!r}")
+        if gate is not None:
+            check_choice("gate", gate, GATES)
+        if norm is not None:
+            check_choice("norm", norm, tuple(NORMS))
+        if dropout is not None:
+            check_probability("dropout", dropout)
         if (positions == "learned") != (length is not None):
             raise ValueError("length must be given if and only if positions='learned'")
         if dtype == "float64" and not jax.config.read("jax_enable_x64"):
@@ -223,9 +231,15 @@ class SequenceModel(eqx.Module):
         new = {i: statistic for i, statistic in enumerate(statistics) if statistic is not None}
         if not new:
             return self
-        return eqx.tree_at(
-            lambda model: [model.blocks[i].norm.running for i in new], self, list(new.values())
-        )
+        blocks: list[Any] = list(self.blocks)
+        for i, statistic in new.items():
+            block = blocks[i]
+            if not isinstance(block, WithStatistics):
+                raise ValueError(
+                    f"{type(block).__name__} returns statistics, but has no with_statistics"
+                )
+            blocks[i] = block.with_statistics(statistic)
+        return eqx.tree_at(lambda model: model.blocks, self, tuple(blocks))
 
     def initial_state(self) -> ModelState:
         """The state of a stream before the first step."""

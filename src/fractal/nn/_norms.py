@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
+from .._checks import check_count, check_probability
 from ._roles import role
 
 BATCH_AXIS = "batch"  # name of the vmapped axis over which batch statistics are computed
@@ -27,6 +28,7 @@ class LayerNorm(eqx.Module):
     bias: Float[Array, " width"]
 
     def __init__(self, width: int):
+        width = check_count("width", width, smallest=1)
         self.weight, self.bias = jnp.ones(width), jnp.zeros(width)
 
     def __call__(self, x: Float[Array, "*time width"]) -> Float[Array, "*time width"]:
@@ -50,9 +52,13 @@ class BatchNorm(eqx.Module):
     momentum: float = eqx.field(static=True)
 
     def __init__(self, width: int, *, momentum: float = 0.95):
+        width = check_count("width", width, smallest=1)
         self.weight, self.bias = jnp.ones(width), jnp.zeros(width)
         self.running = Statistics(jnp.zeros(width), jnp.ones(width))
         self.momentum = momentum
+
+    def __check_init__(self):
+        check_probability("momentum", self.momentum)
 
     def __call__(self, x: Float[Array, "*time width"]) -> Float[Array, "*time width"]:
         """Normalize a sequence (time, width) or a step (width,) by the running averages."""

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, Int, UInt
 
+from .._checks import check_choice, check_count, check_seed
 from .._errors import UserError
-from ._arguments import check_one_of, check_seed, check_whole
 from ._sequences import Labels, Sequences
 from ._task import Kind, Split, Splits, Task, all_rows, portions
 from ._tokens import id_type
@@ -62,7 +62,7 @@ def from_arrays(
     if not isinstance(name, str) or not name:
         raise UserError(f"must be a name, got {name!r}", argument="name")
     if kind is not None:
-        check_one_of("kind", kind, ("classification", "regression", "retrieval"))
+        check_choice("kind", kind, ("classification", "regression", "retrieval"))
     check_seed(seed)
     documents = 2 if kind == "retrieval" else 1
     given = {"": (sequences, labels)}
@@ -96,7 +96,7 @@ def from_arrays(
     vocabulary = _vocabulary(vocabulary)
     inputs = _inputs(arrays, inputs, vocabulary)
     longest = max(map(len, arrays))
-    if length is not None and check_whole("length", length, 1) < longest:
+    if length is not None and check_count("length", length, 1) < longest:
         raise UserError(
             f"must be at least the longest sequence, {longest} steps, got {length}",
             argument="length",
@@ -256,7 +256,7 @@ def _inputs(arrays: list[np.ndarray], inputs: Any, vocabulary: tuple[str, ...]) 
         channels = arrays[0].shape[1]
         if vocabulary:
             raise UserError("real values have none", argument="vocabulary")
-        if inputs is not None and check_whole("inputs", inputs, 1) != channels:
+        if inputs is not None and check_count("inputs", inputs, 1) != channels:
             raise UserError(f"must be the {channels} channels, got {inputs}", argument="inputs")
         return channels
     least = 1 + max(int(array.max()) for array in arrays)
@@ -267,20 +267,20 @@ def _inputs(arrays: list[np.ndarray], inputs: Any, vocabulary: tuple[str, ...]) 
             )
         inputs = len(vocabulary) if inputs is None else inputs
         least = len(vocabulary)
-    return check_whole("inputs", least if inputs is None else inputs, least)
+    return check_count("inputs", least if inputs is None else inputs, least)
 
 
 def _outputs(kind: Kind, labels: list[np.ndarray], outputs: Any) -> int:
     """Number of classes or of targets."""
     if kind == "regression":
         width = labels[0].shape[1]
-        if outputs is not None and check_whole("outputs", outputs, 1) != width:
+        if outputs is not None and check_count("outputs", outputs, 1) != width:
             raise UserError(f"must be the {width} targets, got {outputs}", argument="outputs")
         return width
     least = max(2, 1 + max(int(one.max()) for one in labels))
     if kind == "retrieval" and least > 2:
         raise UserError("must be 0 or 1 for retrieval", argument="labels")
-    return check_whole("outputs", least if outputs is None else outputs, least)
+    return check_count("outputs", least if outputs is None else outputs, least)
 
 
 def _joined(arrays: list[np.ndarray], labels: Labels, documents: int, dtype: np.dtype) -> Sequences:

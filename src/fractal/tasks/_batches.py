@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from .._checks import check_count, check_seed
 from .._errors import UserError
-from ._arguments import check_seed, check_whole
 from ._task import Split, Task
 
 _MOST_BUCKETS = 16
@@ -67,9 +67,9 @@ class Batches:
                 raise UserError(
                     f"must be a {kind.__name__}, got {type(value).__name__}", argument=argument
                 )
-        size, processes = check_whole("size", size, 1), check_whole("processes", processes, 1)
-        process = check_whole("process", process, 0, processes - 1)
-        buckets = check_whole("buckets", buckets, 1, _MOST_BUCKETS)
+        size, processes = check_count("size", size, 1), check_count("processes", processes, 1)
+        process = check_count("process", process, 0, processes - 1)
+        buckets = check_count("buckets", buckets, 1, _MOST_BUCKETS)
         if size % processes:
             raise UserError(f"a batch of {size} is not a multiple of the {processes} processes")
         self.task, self.split, self.size = task, split, size
@@ -90,14 +90,14 @@ class Batches:
         return self._epoch_length
 
     def __getitem__(self, number: int) -> Batch:
-        number = check_whole("number", number, 0)
+        number = check_count("number", number, 0)
         epoch, index = divmod(number, len(self))
         length, rows = self._epoch(epoch if self.training else 0)[index]
         return self._collated(rows[self._share], length)
 
     def stream(self, start: int = 0, ahead: int = 2) -> Generator[Batch, None, None]:
         """An endless stream of the batches from number `start` on, prepared in the background."""
-        start, ahead = check_whole("start", start, 0), check_whole("ahead", ahead, 1)
+        start, ahead = check_count("start", start, 0), check_count("ahead", ahead, 1)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             numbers = itertools.count(start)
             pending = collections.deque(

@@ -104,3 +104,34 @@ def reading(path: pathlib.Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def check_folder(argument: str, path: pathlib.Path) -> pathlib.Path:
+    """A folder that exists."""
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:  # such as a name that is too long
+        shown = f"{str(path)[:60]}…" if len(str(path)) > 60 else path
+        raise DataError(f"cannot read {shown}: {error.strerror}", argument=argument) from None
+    if not is_folder:
+        raise DataError(f"{path} is not a folder", argument=argument)
+    return path
+
+
+def check_space(folder: pathlib.Path, count: int, bytes_each: int) -> None:
+    """Refuse more examples than the disk of a folder, which need not exist yet, has room for."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    need, free = count * bytes_each, shutil.disk_usage(folder).free
+    if need > free:
+        raise DataError(
+            f"{count} examples need about {_size(need)}, and {folder.absolute()} has "
+            f"{_size(free)} free",
+            argument="count",
+        )
+
+
+def _size(count: int) -> str:
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    power = min((len(str(count)) - 1) // 3, len(units) - 1)
+    return f"{count / 1000**power:.3g} {units[power]}"

@@ -3,8 +3,8 @@
 import pathlib
 from collections.abc import Sequence
 
-from ._arguments import check_folder
 from ._errors import DataError
+from ._folders import check_folder
 
 _ROOTS = ("", "lra_release", "lra_release/lra_release")
 

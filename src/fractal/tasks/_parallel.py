@@ -17,8 +17,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, TypeVar
 
+from .._checks import check_workers
 from .._signals import deferred_signals
-from ._arguments import check_workers
 from ._errors import DataError
 
 A = TypeVar("A")

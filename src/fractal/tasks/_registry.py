@@ -6,10 +6,9 @@ import pathlib
 from collections.abc import Callable
 from typing import Literal, NamedTuple, get_args
 
-from .._checks import check_name
+from .._checks import check_choice, check_name, check_path
 from .._errors import UserError
 from .._registration import check_new_name
-from ._arguments import check_one_of, check_path
 from ._errors import DataError
 from ._folders import read_only_cache
 from ._request import Preset, Request, Validation
@@ -114,7 +113,7 @@ def fetch(name: str, source: Source = "auto") -> pathlib.Path:
     **Returns:** the folder with the data. `load` finds it without being given `data`.
     """
     entry = _entry(name)
-    check_one_of("source", source, get_args(Source))
+    check_choice("source", source, get_args(Source))
     if entry.fetcher is None:
         able = ", ".join(fetchable())
         raise DataError(f"there is nothing to download for task {name!r}, only for {able}")

@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 from typing import Literal, get_args
 
-from ._arguments import check_one_of, check_path, check_workers
+from .._checks import check_choice, check_path, check_workers
 
 Preset = Literal["mini", "paper"]
 Validation = Literal["held-out", "test"]
@@ -27,8 +27,8 @@ class Request:
     workers: int = 1
 
     def __post_init__(self):
-        check_one_of("preset", self.preset, get_args(Preset))
-        check_one_of("validation", self.validation, get_args(Validation))
+        check_choice("preset", self.preset, get_args(Preset))
+        check_choice("validation", self.validation, get_args(Validation))
         if self.data is not None:
             object.__setattr__(self, "data", check_path("data", self.data))
         object.__setattr__(self, "workers", check_workers(self.workers))

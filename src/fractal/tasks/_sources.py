@@ -6,9 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._arguments import check_folder
 from ._errors import DataError, MissingData, Unavailable
-from ._folders import cache_folder
+from ._folders import cache_folder, check_folder
 from ._hub import fetch_from_hub, hub_folder
 from ._official import Official
 from ._package import Package

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
+from .._checks import check_choice, check_count, check_type
 from .._errors import UserError
-from ._arguments import check_one_of, check_whole
 from ._errors import DataError
 from ._request import Validation
 from ._sequences import Labels, Sequences
@@ -80,11 +80,10 @@ class Task:
     def __post_init__(self):
         if not (isinstance(self.name, str) and self.name):
             raise UserError(f"must be a name, got {self.name!r:.60}", argument="name")
-        check_one_of("kind", self.kind, get_args(Kind))
+        check_choice("kind", self.kind, get_args(Kind))
         for argument in ("length", "inputs", "outputs"):
-            check_whole(argument, getattr(self, argument), 1)
-        if not isinstance(self.splits, Splits):
-            raise UserError(f"must be a Splits, got {self.splits!r:.60}", argument="splits")
+            check_count(argument, getattr(self, argument), 1)
+        check_type("splits", self.splits, Splits)
 
     @property
     def tokens(self) -> bool:

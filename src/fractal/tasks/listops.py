@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._checks import check_count, check_seed
 from .._progress import progress
-from ._arguments import check_seed, check_space, check_whole
 from ._errors import DataError, MissingData
 from ._expressions import OPERATORS, Expression, Limits, draw_expressions
-from ._folders import cache_folder, check_new, short_hash, staged
+from ._folders import cache_folder, check_new, check_space, short_hash, staged
 from ._layout import find
 from ._parallel import parallel_map
 from ._registry import register
@@ -35,7 +35,7 @@ _CLASSES = 10
 _CHUNK = 100  # expressions per call of a worker; a change changes the data of a seed
 
 
-class Size(NamedTuple):
+class ListopsSize(NamedTuple):
     """Limits of expressions, padded length, number of examples, bytes per example in a file."""
 
     limits: Limits
@@ -45,18 +45,20 @@ class Size(NamedTuple):
 
 
 SIZES = {
-    "paper": Size(Limits(depth=10, arguments=10, shorter=500, longer=2000), 2048, 100_000, 6600),
-    "mini": Size(Limits(depth=4, arguments=5, shorter=8, longer=96), 96, 25_000, 120),
+    "paper": ListopsSize(
+        Limits(depth=10, arguments=10, shorter=500, longer=2000), 2048, 100_000, 6600
+    ),
+    "mini": ListopsSize(Limits(depth=4, arguments=5, shorter=8, longer=96), 96, 25_000, 120),
 }
 
 
-def generate(out: pathlib.Path, size: Size, seed: int, workers: int) -> None:
+def generate(out: pathlib.Path, size: ListopsSize, seed: int, workers: int) -> None:
     """Write the three files of the official layout into the new folder `out`.
 
     No expression occurs twice, within a file or across files.
     """
     check_new(out)
-    count = check_whole("count", size.examples, _FEWEST, why=" for three files")
+    count = check_count("count", size.examples, _FEWEST, why=" for three files")
     check_space(out, count, size.bytes_each)
     counts = [count * share // 100 for share in _SHARES]
     counts[0] += count - sum(counts)

@@ -15,11 +15,19 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import UInt8
 
+from .._checks import check_count, check_seed
 from .._progress import progress
 from ._archives import is_inside
-from ._arguments import check_seed, check_space, check_whole
 from ._errors import DataError, MissingData
-from ._folders import cache_folder, check_new, listing_hash, reading, short_hash, staged
+from ._folders import (
+    cache_folder,
+    check_new,
+    check_space,
+    listing_hash,
+    reading,
+    short_hash,
+    staged,
+)
 from ._images import levels, pillow, read_gray
 from ._layout import find
 from ._parallel import parallel_map
@@ -42,7 +50,7 @@ _LEVELS = levels(mean=0.5, deviation=0.5)
 _SHARES = (0.8, 0.1, 0.1)  # of training, validation, test
 
 
-class Size(NamedTuple):
+class PathfinderSize(NamedTuple):
     """Pixels per side, level of difficulty, and number of generated images."""
 
     resolution: int
@@ -50,15 +58,21 @@ class Size(NamedTuple):
     examples: int
 
 
-PATHFINDER = {"paper": Size(32, HARD, 200_000), "mini": Size(32, "curv_baseline", 6_000)}
-PATHX = {"paper": Size(128, HARD, 200_000), "mini": Size(64, "curv_baseline", 2_000)}
+PATHFINDER = {
+    "paper": PathfinderSize(32, HARD, 200_000),
+    "mini": PathfinderSize(32, "curv_baseline", 6_000),
+}
+PATHX = {
+    "paper": PathfinderSize(128, HARD, 200_000),
+    "mini": PathfinderSize(64, "curv_baseline", 2_000),
+}
 
 
-def generate(out: pathlib.Path, size: Size, seed: int, workers: int) -> pathlib.Path:
+def generate(out: pathlib.Path, size: PathfinderSize, seed: int, workers: int) -> pathlib.Path:
     """Write the new folder `out`/pathfinder<size>/<level> and return it; classes are balanced."""
     target = out / f"pathfinder{size.resolution}" / size.level
     check_new(target)
-    count = check_whole("count", size.examples, _FEWEST, why=" for three splits")
+    count = check_count("count", size.examples, _FEWEST, why=" for three splits")
     shape = geometry(size.resolution, size.level)
     check_space(out, count, _BYTES_EACH)
     labels = np.random.default_rng(check_seed(seed)).permutation(np.arange(count) % 2).tolist()
@@ -120,7 +134,7 @@ def load_pathx(request: Request) -> Task:
     return _load("pathx", PATHX[request.preset], request)
 
 
-def _load(name: str, size: Size, request: Request) -> Task:
+def _load(name: str, size: PathfinderSize, request: Request) -> Task:
     check_own_validation(request.validation)
     folder = _located(name, size, request)
     images = read_metadata(folder)
@@ -136,7 +150,7 @@ def _load(name: str, size: Size, request: Request) -> Task:
     return pixel_task(name, size.resolution**2, 2, _LEVELS, Splits(*splits))
 
 
-def _located(name: str, size: Size, request: Request) -> pathlib.Path:
+def _located(name: str, size: PathfinderSize, request: Request) -> pathlib.Path:
     place = f"pathfinder{size.resolution}/{size.level}"
     if request.data is not None:
         return find(request.data, (place, ""), "metadata")

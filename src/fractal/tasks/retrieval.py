@@ -10,11 +10,11 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from .._checks import check_count, check_seed
 from .._progress import progress
-from ._arguments import check_seed, check_space, check_whole
 from ._citations import draw_pair
 from ._errors import MissingData
-from ._folders import cache_folder, check_new, short_hash, staged
+from ._folders import cache_folder, check_new, check_space, short_hash, staged
 from ._layout import find
 from ._registry import register
 from ._request import Request
@@ -34,7 +34,7 @@ _FEWEST = 10
 _COLUMNS_HINT = " (label, id1, id2, text1, text2; a release with ids and no text cannot be used)"
 
 
-class Size(NamedTuple):
+class RetrievalSize(NamedTuple):
     """Of generated data: shortest and longest document in characters, and number of pairs."""
 
     shortest: int
@@ -42,14 +42,14 @@ class Size(NamedTuple):
     examples: int
 
 
-MINI = Size(shortest=48, longest=_LENGTHS["mini"] - 1, examples=40_000)
+MINI = RetrievalSize(shortest=48, longest=_LENGTHS["mini"] - 1, examples=40_000)
 _SHARES = {"train": 80, "validation": 10, "test": 10}  # percent
 
 
-def generate(out: pathlib.Path, size: Size, seed: int) -> None:
+def generate(out: pathlib.Path, size: RetrievalSize, seed: int) -> None:
     """Write generated pairs as three files of the official layout into the new folder `out`."""
     check_new(out)
-    check_whole("count", size.examples, _FEWEST, why=" for three files")
+    check_count("count", size.examples, _FEWEST, why=" for three files")
     check_space(out, size.examples, 2 * size.longest)
     check_seed(seed)
     with staged(out) as folder:

@@ -1,11 +1,8 @@
 """The memory that a run needs at least, checked before anything is built."""
 
-import pathlib
-
 import jax
-import numpy as np
 
-from .._errors import UserError
+from .._bounds import check_memory
 from ..tasks import Task
 from ._config import Config, ModelConfig
 from ._models import spec_of
@@ -57,26 +54,7 @@ def _size(model: ModelConfig) -> int:
 
 
 def _check(needed: float, why: str) -> None:
-    available = available_bytes()
-    if needed > available:
-        raise UserError(
-            f"not enough memory for {why}: at least {_shown(needed)} needed, "
-            f"{_shown(available)} available"
-        )
-
-
-def available_bytes() -> float:
-    """Free memory of the device, or of the machine where the device is its processor."""
+    """Compare with the memory of the device, where it reports it, or of the machine."""
     stats = jax.local_devices()[0].memory_stats()
-    if stats and "bytes_limit" in stats:
-        return float(stats["bytes_limit"])
-    try:
-        lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return np.inf  # no such account on this system
-    found = {name: value for name, _, value in (line.partition(":") for line in lines)}
-    return float(found["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in found else np.inf
-
-
-def _shown(size: float) -> str:
-    return f"{size / 1e9:,.1f} GB"
+    limit = float(stats["bytes_limit"]) if stats and "bytes_limit" in stats else None
+    check_memory(needed, why, limit)

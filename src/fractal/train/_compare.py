@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_count, check_path, check_type
 from .._errors import UserError
 from .._files import write_whole
 from .._run_folder import CONFIG, RESULT, is_finished, metric_lines, read_bytes, read_object
-from ._config import Config, check_path, check_type, check_whole, read_config
+from ._config import Config, read_config
 from ._loop import load_task, train
 from ._models import check_model, config_parameter_count, match_parameters
 
@@ -88,7 +89,7 @@ def matched_configs(configs: Sequence[Config], *, seeds: int = 1, workers: int =
     - `workers`: number of processes that generate data.
     """
     first, *others = _checked(configs)
-    check_whole("seeds", seeds, 1, _MOST_SEEDS)
+    check_count("seeds", seeds, 1, _MOST_SEEDS)
     for config in (first, *others):
         check_model(config.model)
     task = load_task(first, workers=workers)
@@ -178,7 +179,7 @@ def late_loss(run: str | os.PathLike, steps: int) -> float:
 
 
 def _losses(run: str | os.PathLike, steps: int) -> tuple[list[int], list[float]]:
-    check_whole("steps", steps, 1)
+    check_count("steps", steps, 1)
     found = learning_curve(run)
     if not found[0]:
         raise UserError(f"{os.fspath(run)} has no training losses yet")

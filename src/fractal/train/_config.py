@@ -7,7 +7,6 @@ import dataclasses
 import difflib
 import json
 import os
-import pathlib
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
@@ -15,6 +14,7 @@ import pydantic
 from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
+from .._checks import check_path, check_type
 from .._errors import UserError
 from .._run_folder import read_bytes
 from ..nn import DType, Gate, Norm
@@ -222,32 +222,6 @@ def read_config(path: str | os.PathLike) -> Config:
         found = _user_error(error, Config, "")
     message = found.message if found.argument is None else str(found)
     raise UserError(f"{path}: {message}")
-
-
-def check_type(name: str, value: object, kind: type) -> None:
-    """Refuse an argument of another type."""
-    if not isinstance(value, kind):
-        shown = f"{value!r:.{_SHOWN}}"
-        raise UserError(f"must be a {kind.__name__}, got {shown}", argument=name)
-
-
-def check_whole(name: str, value: object, smallest: int, largest: int | None = None) -> int:
-    """A whole number in a range."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < smallest:
-        message = f"must be a whole number of at least {smallest}, got {value!r:.{_SHOWN}}"
-        raise UserError(message, argument=name)
-    if largest is not None and value > largest:
-        raise UserError(f"must be at most {largest}, got {value}", argument=name)
-    return value
-
-
-def check_path(name: str, path: object) -> pathlib.Path:
-    """A path that is not empty."""
-    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
-        raise UserError(f"must be a path, got {path!r:.{_SHOWN}}", argument=name)
-    if not os.fspath(path) or "\0" in os.fspath(path):
-        raise UserError(f"must name a file or folder, got {path!r}", argument=name)
-    return pathlib.Path(path)
 
 
 def _user_error(error: pydantic.ValidationError, kind: Any, section: str) -> UserError:

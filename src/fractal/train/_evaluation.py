@@ -7,11 +7,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._checks import check_count, check_type
 from .._errors import UserError
 from .._predictions import Predictions
 from ..nn import SequenceModel
 from ..tasks import Batch, Batches, Split, Task
-from ._config import check_type, check_whole
 from ._devices import Devices
 
 
@@ -59,7 +59,7 @@ def evaluate(
     if not callable(model):
         raise UserError(f"must be a model, got {model!r:.60}", argument="model")
     chosen = _split(task, split)
-    batch = min(check_whole("batch", batch, 1), len(chosen))
+    batch = min(check_count("batch", batch, 1), len(chosen))
     devices = Devices()
     batch += -batch % devices.count
     return scores(task, predict(model, task, chosen, devices, batch=batch, buckets=buckets))

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from .. import tasks
+from .._checks import check_path, check_type
 from .._errors import UserError
 from .._files import write_whole
 from .._predictions import Predictions
@@ -27,7 +28,7 @@ from .._weights import check_savable, save
 from ..tasks import Batches, Task
 from ._bounds import check_model_memory, check_run_memory
 from ._checkpoints import Checkpoints
-from ._config import Config, check_path, check_type, read_config
+from ._config import Config, read_config
 from ._devices import Devices
 from ._evaluation import metric_of, predict, scores
 from ._metrics import Logger, MetricsLogger, find_loggers, open_loggers

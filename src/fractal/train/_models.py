@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import inspect
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
@@ -12,13 +11,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
-from .._checks import check_name
+from .._checks import check_choice, check_count, check_name, check_positive, check_type
 from .._errors import UserError
 from .._registration import check_new_name
 from .._weights import register_classes
 from ..nn import Gate, Positions, SequenceModel, roles
 from ..tasks import Task
-from ._config import ModelConfig, check_type, check_whole
+from ._config import ModelConfig
 
 Kind = Literal["mixer", "block", "model"]
 
@@ -142,9 +141,9 @@ def register_model(
     check_new_name("model", name, _MODELS, known and known.factory, factory)
     if not callable(factory):
         raise UserError(f"must be callable, got {factory!r:.60}", argument="factory")
-    _check_choice("kind", kind, get_args(Kind))
-    _check_choice("gate", gate, get_args(Gate))
-    _check_choice("positions", positions, get_args(Positions))
+    check_choice("kind", kind, get_args(Kind))
+    check_choice("gate", gate, get_args(Gate))
+    check_choice("positions", positions, get_args(Positions))
     spec = ModelSpec(
         factory, kind, size, grain, gate, length, positions, final_norm, recipe, max_lr, setup_bytes
     )
@@ -179,23 +178,14 @@ def _check_arguments(name: str, spec: ModelSpec) -> None:
             raise UserError(f"must be a name, got {option!r:.60}", argument=role)
         if option is not None and option not in found and not open_ended:
             raise UserError(f"the factory of {name} has no argument {option!r}", argument=role)
-    check_whole("grain", spec.grain, 1)
+    check_count("grain", spec.grain, 1)
     if spec.recipe is not None and not (isinstance(spec.recipe, str) and spec.recipe):
         raise UserError(f"must be the name of a model, got {spec.recipe!r:.60}", argument="recipe")
-    rate = spec.max_lr
-    if rate is not None and (
-        isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf
-    ):
-        raise UserError(f"must be a positive number, got {rate!r:.60}", argument="max_lr")
+    if spec.max_lr is not None:
+        check_positive("max_lr", spec.max_lr)
     if spec.setup_bytes is not None and not callable(spec.setup_bytes):
         message = f"must be a function of the size, got {spec.setup_bytes!r:.60}"
         raise UserError(message, argument="setup_bytes")
-
-
-def _check_choice(argument: str, value: object, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        message = f"must be one of {', '.join(allowed)}, got {value!r:.60}"
-        raise UserError(message, argument=argument)
 
 
 def model_names() -> tuple[str, ...]:
@@ -305,7 +295,7 @@ def config_parameter_count(model: ModelConfig, task: Task) -> int:
 def match_parameters(model: ModelConfig, task: Task, target: int) -> ModelConfig:
     """The model with its size chosen so that its parameter count is nearest to `target`."""
     check_model(model)
-    check_whole("target", target, 1)
+    check_count("target", target, 1)
     spec = _MODELS[model.name]
     if spec.size is None:
         raise UserError(

@@ -11,10 +11,11 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
+from .._checks import check_type
 from .._errors import UserError
 from ..nn import SequenceModel
 from ..tasks import Batch, Task
-from ._config import Config, check_type
+from ._config import Config
 from ._evaluation import lengths_of, outputs_of
 from ._models import build
 from ._optimizer import apply_gradient, make_optimizer, moving_average

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_args
 
 from .. import tasks
-from .._checks import check_name
+from .._checks import check_name, check_type
 from .._errors import UserError
 from ..tasks import Preset, Request, Task
-from ._config import Config, DataConfig, ModelConfig, Option, check_type
+from ._config import Config, DataConfig, ModelConfig, Option
 from ._models import CHOICES, spec_of
 
 _BANK = 8  # blocks of the default filter bank over α

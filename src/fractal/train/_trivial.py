@@ -6,9 +6,9 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
+from .._checks import check_type
 from .._errors import UserError
 from ..tasks import Split, Task
-from ._config import check_type
 
 _STEPS = 300
 PENALTY = 1e-4  # of the squared weights
