@@ -67,5 +67,5 @@ def test_a_run_without_losses_has_no_early_loss(tmp_path):
 
 @pytest.mark.parametrize("results", [[{}], [{"model": "a", "metric": "accuracy"}]])
 def test_a_summary_of_something_else_is_refused(tmp_path, results):
-    with pytest.raises(ValueError, match="results: must be"):
+    with pytest.raises(ValueError, match="results must be"):
         summarize(results, tmp_path)

@@ -254,7 +254,7 @@ def test_a_logger_that_is_not_installed_is_named(tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "trackio", None)
     with pytest.raises(UserError, match=r"pip install 'fractal-ssm\[trackio\]'"):
         train(tiny, tmp_path / "run", loggers=["trackio"])
-    with pytest.raises(UserError, match="loggers: must be some of"):
+    with pytest.raises(UserError, match="loggers must be some of"):
         train(tiny, tmp_path / "run", loggers=["excel"])
     assert not (tmp_path / "run").exists()
 

@@ -94,7 +94,7 @@ calls = {
     "register int": lambda: t.register_model("x", lambda width, *, key: 0, classes=[int]),
     "register size": lambda: t.register_model("x", lambda width, *, key: 0, size=3),
     "register rate": lambda: t.register_model("x", lambda width, *, key: 0, max_lr="fast"),
-    "register recipe": lambda: t.register_model("x", lambda width, *, key: 0, recipe=3),
+    "register settings_of": lambda: t.register_model("x", lambda width, *, key: 0, settings_of=3),
     "register bytes": lambda: t.register_model("x", lambda width, *, key: 0, setup_bytes=3),
     "register task": lambda: t.register_task("x", 3),
     "register config": lambda: t.register_task("x", lambda request: task, config={}),
@@ -128,5 +128,5 @@ def test_every_wrong_call_is_a_value_error_in_one_line(tmp_path):
     assert bad == {}
     assert len(found) >= 50
     assert not (tmp_path / "run").exists()
-    assert found["train workers many"].startswith("workers: must be at most")
+    assert found["train workers many"].startswith("workers must be at most")
     assert found["train folder file"].endswith("is a file, not a folder")
