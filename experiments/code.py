@@ -14,7 +14,21 @@ from typing import Any
 ROOT = pathlib.Path(__file__).parent.parent
 _PACKAGE = "src/fractal"
 _MODELS = ("theory", "_engine", "nn", "baselines")
-_TRAINING = (*_MODELS, "tasks", "train")
+# What determines the examples of a task: not how they are fetched, or how errors are worded.
+_DATA = (
+    *("listops", "_expressions", "pathfinder", "_snakes", "_paddles", "_occupancy", "retrieval"),
+    *("_citations", "text", "_tokens", "image", "smnist", "_images", "_arrays", "_sequences"),
+    *("_task", "_batches"),
+)
+# What determines a trained model and its scores: not loggers, checkpoints or comparison.
+_STEPS = ("_config", "_models", "_builtin", "_tasks", "_optimizer", "_step", "_evaluation")
+_TRAINING = (
+    *_MODELS,
+    *(f"tasks/{name}.py" for name in _DATA),
+    *(f"train/{name}.py" for name in _STEPS),
+    "train/presets",
+    "_predictions.py",
+)
 # What determines the lines of each experiment: parts of the package, and its own files.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recall": (("theory", "_memory.py", "_power_sums.py", "report/recall.py"), ("signals",)),

@@ -20,14 +20,18 @@ from typing import Any, NamedTuple
 
 import fractal
 from fractal._allocator import keep_freed_memory
+from fractal._cores import cores
 from fractal._errors import UserError
 from fractal._files import write_whole
 from fractal._provenance import provenance
+from fractal._run_folder import is_finished
 from fractal.tasks import Task
 from fractal.train import (
     Config,
     compare,
     config_parameter_count,
+    early_loss,
+    late_loss,
     learning_curve,
     load_task,
     match_parameters,
@@ -73,11 +77,11 @@ def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
     origin = {"code": code.current(name), "provenance": provenance()}
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "runs" / "compiled"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    context, cores = multiprocessing.get_context("spawn"), _cores()
+    context, own = multiprocessing.get_context("spawn"), cores()
     free = context.Queue()
-    for core in cores:
+    for core in own:
         free.put(core)
-    with concurrent.futures.ProcessPoolExecutor(len(cores), context, _pin, (free,)) as pool:
+    with concurrent.futures.ProcessPoolExecutor(len(own), context, _pin, (free,)) as pool:
         waiting = {pool.submit(_timed, measure, case): case for case in todo}
         for count, future in enumerate(concurrent.futures.as_completed(waiting), 1):
             if future.exception():
@@ -109,13 +113,6 @@ def _replace(path: pathlib.Path, case: dict, line: dict) -> None:
     write_whole(path, text.encode())
 
 
-def _cores() -> Sequence[int]:
-    """The cores this process may use; all of them where the system does not tell."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return range(os.cpu_count() or 1)
-
-
 def _pin(free: Any) -> None:
     """One core per process, so that XLA starts one thread. macOS does not support it."""
     if hasattr(os, "sched_setaffinity"):
@@ -132,6 +129,7 @@ def _timed(measure: Callable[..., dict], case: dict) -> dict:
 class Trained(NamedTuple):
     """A trained model, its task, its scores, its learning curve [step, loss], and its CPU time."""
 
+    folder: pathlib.Path
     model: fractal.nn.SequenceModel
     task: Task
     scores: dict
@@ -140,12 +138,10 @@ class Trained(NamedTuple):
 
     def summary(self) -> dict:
         """Scores, and the mean loss over the first and the last tenth of the curve."""
-        losses = [loss for _, loss in self.curve]
-        tenth = max(1, len(losses) // 10)
         kept = ("parameters", "steps", "validation_accuracy", "test_accuracy")
         return {name: self.scores[name] for name in kept} | {
-            "early_loss": sum(losses[:tenth]) / tenth,
-            "late_loss": sum(losses[-tenth:]) / tenth,
+            "early_loss": early_loss(self.folder, self.scores["steps"]),
+            "late_loss": late_loss(self.folder, self.scores["steps"]),
             "curve": self.curve,
             "seconds": self.seconds,
         }
@@ -195,14 +191,15 @@ def trained(config: Config) -> Trained:
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / "seconds"  # missing after an interruption at the very end of a run
     start = time.process_time()
-    finished = (folder / f"{config.model.name}-{config.seed}" / "result.json").exists()
+    run_folder = folder / f"{config.model.name}-{config.seed}"
+    finished = is_finished(run_folder)
     with (folder / "log").open("a") as log, contextlib.redirect_stderr(log):
         (scores,) = compare([config], folder)
     if not finished:
         kept.write_text(f"{time.process_time() - start:.1f}")
-    run_folder = folder / f"{config.model.name}-{config.seed}"
     curve = zip(*learning_curve(run_folder), strict=True)
     return Trained(
+        run_folder,
         fractal.load(run_folder / "model.safetensors"),
         load_task(config),
         scores,

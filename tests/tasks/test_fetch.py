@@ -405,7 +405,7 @@ def test_a_hub_that_fails_or_is_not_installed_is_one_line(cache, monkeypatch):
     with pytest.raises(DataError, match=r"cannot reach 127\.0\.0\.1"):
         smnist.SOURCES.fetch("hub")
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(DataError, match="pip install datasets"):
+    with pytest.raises(DataError, match=r"pip install 'fractal-ssm\[hub\]'"):
         smnist.SOURCES.fetch("hub")
     assert list(cache.rglob("*")) == []
 

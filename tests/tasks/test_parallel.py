@@ -1,6 +1,7 @@
 """Parallel workers: order, errors, and that nothing is left after a signal."""
 
 import functools
+import importlib
 import itertools
 import os
 import pathlib
@@ -14,8 +15,8 @@ import uuid
 
 import pytest
 
+from fractal._signals import deferred_signals
 from fractal.tasks import DataError
-from fractal.tasks._interrupts import deferred_signals
 from fractal.tasks._parallel import parallel_map
 
 
@@ -55,8 +56,41 @@ def test_workers_that_die_are_one_line():
 
 @pytest.mark.parametrize("workers", [0, 10**5])
 def test_impossible_numbers_of_workers_are_rejected(workers):
-    with pytest.raises(ValueError, match=r"^workers: must be at"), parallel_map(abs, [], workers):
+    with pytest.raises(ValueError, match=r"^workers must be at"), parallel_map(abs, [], workers):
         pass
+
+
+ODD = """
+class Odd(Exception):
+    def __init__(self, first, second):  # cannot be restored from a pickle: two arguments
+        super().__init__(f"{first} and {second}")
+
+def raises(kind):
+    if kind == "odd":
+        raise Odd("one", "two")
+    if kind == "assertion":
+        raise AssertionError("not so")
+    return lambda: 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "message"),
+    [
+        ("odd", DataError, "Odd: one and two"),
+        ("assertion", AssertionError, "not so"),
+        ("function", Exception, "pickle"),
+    ],
+)
+def test_any_error_of_a_worker_reaches_the_caller(kind, error, message, tmp_path, monkeypatch):
+    (tmp_path / "odd_functions.py").write_text(ODD)
+    monkeypatch.syspath_prepend(tmp_path)
+    function = importlib.import_module("odd_functions").raises
+    try:
+        with parallel_map(function, [kind], 2) as found, pytest.raises(error, match=message):
+            list(found)
+    finally:
+        del sys.modules["odd_functions"]
 
 
 def test_signals_are_delivered_at_the_end_of_a_deferring_block():
@@ -135,6 +169,32 @@ def test_an_interrupted_generation_leaves_nothing(
     found, errors = interrupt(tmp_path, number, until_working, task, whole_group)
     assert found == code
     assert errors == message
+
+
+def test_training_that_is_terminated_while_data_is_generated_leaves_nothing(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "fractal.cli",
+        "train",
+        "listops",
+        "--out",
+        str(tmp_path / "x"),
+    ]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "FRACTAL_DATA": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and not list(tmp_path.rglob("*.part")):
+        time.sleep(0.01)
+    process.terminate()
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert errors.endswith("fractal: terminated\n")
+    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == []
+    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_workers_end_when_their_parent_is_killed(tmp_path):

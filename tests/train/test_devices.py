@@ -80,9 +80,9 @@ def test_a_batch_that_the_devices_cannot_share_is_rejected(folder, tmp_path):
 def test_an_incomplete_description_of_the_processes_raises(monkeypatch):
     with pytest.raises(UserError, match="coordinator: is required"):
         join_processes(None, 2, 0)
-    with pytest.raises(UserError, match="processes: must be given"):
+    with pytest.raises(UserError, match="processes must be given"):
         join_processes("127.0.0.1:1234", None, 0)
     monkeypatch.setenv("FRACTAL_COORDINATOR", "127.0.0.1:1234")
     monkeypatch.setenv("FRACTAL_PROCESSES", "2")
-    with pytest.raises(UserError, match="process: must be given"):
+    with pytest.raises(UserError, match="process must be given"):
         join_processes(None, None, None)

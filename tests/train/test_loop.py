@@ -254,9 +254,37 @@ def test_a_logger_that_is_not_installed_is_named(tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "trackio", None)
     with pytest.raises(UserError, match=r"pip install 'fractal-ssm\[trackio\]'"):
         train(tiny, tmp_path / "run", loggers=["trackio"])
-    with pytest.raises(UserError, match="loggers: must be some of"):
+    with pytest.raises(UserError, match="loggers must be some of"):
         train(tiny, tmp_path / "run", loggers=["excel"])
     assert not (tmp_path / "run").exists()
+
+
+class Listed:
+    """A logger of one's own."""
+
+    def __init__(self):
+        self.lines, self.finished = [], False
+
+    def log(self, metrics, step):
+        self.lines.append((step, metrics))
+
+    def finish(self):
+        self.finished = True
+
+
+def test_an_object_can_be_a_logger(tiny, tmp_path):
+    short = dataclasses.replace(tiny, steps=4, evaluate_every=4, checkpoint_every=4)
+    logger = Listed()
+    train(short, tmp_path / "run", loggers=[logger])
+    written = [{"step": step, **metrics} for step, metrics in logger.lines]
+    assert written == lines(tmp_path / "run")
+    assert logger.finished
+
+
+def test_an_interruption_is_no_value_error():
+    """`except ValueError` around a loop of runs must not continue with the next run."""
+    assert issubclass(Interrupted, KeyboardInterrupt)
+    assert not issubclass(Interrupted, Exception)
 
 
 def test_loggers_get_every_number(tmp_path, monkeypatch):

@@ -60,6 +60,28 @@ calls = {
     "curve": lambda: t.learning_curve(folder / "none"),
     "curve None": lambda: t.learning_curve(None),
     "result": lambda: t.read_result(folder / "none"),
+    "summary": lambda: t.summarize([{}], folder),
+    "summary number": lambda: t.summarize(3, folder),
+    "summary of numbers": lambda: t.summarize([3], folder),
+    "summary folder": lambda: t.summarize([], None),
+    "early loss": lambda: t.early_loss(folder / "none", 10),
+    "late loss steps": lambda: t.late_loss(folder, "x"),
+    "parameter count": lambda: t.parameter_count(3),
+    "parameter count None": lambda: t.parameter_count("model"),
+    "initial state": lambda: t.initial_state(1, 2),
+    "initial state task": lambda: t.initial_state(config, 2),
+    "train step": lambda: t.make_train_step(None, None),
+    "train step task": lambda: t.make_train_step(config, None),
+    "match target": lambda: t.match_parameters(config.model, task, "x"),
+    "match target negative": lambda: t.match_parameters(config.model, task, -1),
+    "evaluate model": lambda: t.evaluate(3, task),
+    "evaluate model text": lambda: t.evaluate("x", task),
+    "build": lambda: t.build(config.model, "listops", None),
+    "build key": lambda: t.build(config.model, task, None),
+    "task": lambda: tasks.Task("a", "classification", "x", -1, None, None),
+    "task length": lambda: tasks.Task("a", "classification", 0, 1, 2, task.splits),
+    "task splits": lambda: tasks.Task("a", "classification", 5, 1, 2, None),
+    "task name": lambda: tasks.Task("", "classification", 5, 1, 2, task.splits),
     "majority": lambda: t.majority_class(None),
     "bag": lambda: t.bag_of_tokens("listops"),
     "bag of values": lambda: t.bag_of_tokens(task),
@@ -70,6 +92,10 @@ calls = {
     "register classes": lambda: t.register_model("x", lambda width, *, key: 0, classes=int),
     "register class": lambda: t.register_model("x", lambda width, *, key: 0, classes=[3]),
     "register int": lambda: t.register_model("x", lambda width, *, key: 0, classes=[int]),
+    "register size": lambda: t.register_model("x", lambda width, *, key: 0, size=3),
+    "register rate": lambda: t.register_model("x", lambda width, *, key: 0, max_lr="fast"),
+    "register settings_of": lambda: t.register_model("x", lambda width, *, key: 0, settings_of=3),
+    "register bytes": lambda: t.register_model("x", lambda width, *, key: 0, setup_bytes=3),
     "register task": lambda: t.register_task("x", 3),
     "register config": lambda: t.register_task("x", lambda request: task, config={}),
     "register paper": lambda: t.register_task("x", lambda request: task, paper=config),
@@ -102,5 +128,5 @@ def test_every_wrong_call_is_a_value_error_in_one_line(tmp_path):
     assert bad == {}
     assert len(found) >= 50
     assert not (tmp_path / "run").exists()
-    assert found["train workers many"].startswith("workers: must be at most")
+    assert found["train workers many"].startswith("workers must be at most")
     assert found["train folder file"].endswith("is a file, not a folder")

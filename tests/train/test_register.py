@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 
 import fractal
-from fractal import _weights, tasks
+from fractal import tasks
 from fractal._errors import UserError
 from fractal.cli import main
 from fractal.cli.plugins import import_plugins
 from fractal.nn import FractalSSM
-from fractal.tasks import _registry
 from fractal.train import (
     DataConfig,
     _models,
-    _tasks,
     evaluate,
     evaluate_run,
     load_task,
@@ -38,20 +36,9 @@ LEAKY, SPIKES, PULSE = (str(CUSTOM / f"{name}.py") for name in ("leaky", "spikes
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own():
-    """Registered for this module only: other tests count models and tasks."""
-    registries = (_models._MODELS, _tasks._PRESETS, _registry._ENTRIES, _weights._registered)
-    before = [dict(registry) for registry in registries]
-    modules = set(sys.modules)
+def own(own_registrations):
     import_plugins([LEAKY, SPIKES, PULSE])
     import_plugins([LEAKY, SPIKES])  # once per process
-    yield
-    for registry, old in zip(registries, before, strict=True):
-        registry.clear()
-        registry.update(old)
-    for name in set(sys.modules) - modules:
-        if name.startswith("fractal_plugin_"):
-            del sys.modules[name]
 
 
 @pytest.fixture(scope="module")
@@ -153,19 +140,26 @@ def factory(width, *, key):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: register_model("fractal", Holder), "name: 'fractal' is registered already"),
-        (lambda: register_model("", Holder), "name: must be a letter followed by"),
-        (lambda: register_model("a b", Holder), "name: must be a letter followed by"),
-        (lambda: register_model("../x", Holder), "name: must be a letter followed by"),
+        (lambda: register_model("fractal", Holder), "name: there is already a model 'fractal'"),
+        (lambda: register_model("", Holder), "name must be a letter followed by"),
+        (lambda: register_model("a b", Holder), "name must be a letter followed by"),
+        (lambda: register_model("../x", Holder), "name must be a letter followed by"),
         (lambda: register_model("x", lambda: 0), "factory: x: a mixer needs the argument 'width'"),
         (lambda: register_model("x", factory, kind="model"), "a model needs the argument 'task'"),
         (lambda: register_model("x", factory, size="order"), "size: the factory of x has no"),
         (lambda: register_model("x", factory, length="long"), "length: the factory of x has no"),
-        (lambda: register_model("x", factory, grain=0), "grain: must be a whole number of at"),
+        (lambda: register_model("x", factory, grain=0), "grain must be a whole number of at"),
+        (lambda: register_model("x", factory, max_lr=0.0), "max_lr must be a positive number"),
+        (lambda: register_model("x", factory, max_lr=float("nan")), "max_lr must be a positive"),
+        (
+            lambda: register_model("x", factory, settings_of=""),
+            "settings_of must be the name of a model",
+        ),
+        (lambda: register_task("new", fetcher=print), "loader: is needed with a fetcher"),
         (lambda: register_task("listops", tasks.from_arrays), "there is already a task 'listops'"),
-        (lambda: register_task("listops"), "name: 'listops' is registered already"),
+        (lambda: register_task("listops"), "name: there is already a task 'listops'"),
         (lambda: register_task("new"), "loader: is needed: there is no task 'new' yet"),
-        (lambda: register_task("a b", tasks.from_arrays), "name: must consist of"),
+        (lambda: register_task("a b", tasks.from_arrays), "name must be a letter followed by"),
     ],
 )
 def test_a_wrong_registration_is_rejected_in_one_line(call, message):
@@ -189,7 +183,7 @@ def test_a_factory_that_fails_is_named_in_one_line(tmp_path):
         ("x = ", "SyntaxError: invalid syntax"),
         (
             "from fractal.train import register_model\nregister_model('', int)",
-            "line 2: UserError: name: must be a letter",
+            "line 2: UserError: name must be a letter",
         ),
         ("1 / 0", "line 1: ZeroDivisionError: division by zero"),
     ],
@@ -200,3 +194,34 @@ def test_a_plugin_that_cannot_be_imported_is_named_in_one_line(tmp_path, content
         import_plugins([str(tmp_path / "mine.py")])
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def defined(text):
+    """What a notebook's cell defines when it is run."""
+    place = {"__name__": "__main__"}
+    exec(text, place)
+    return place["made"]
+
+
+def test_the_same_definition_may_be_registered_again():
+    text = "def made(width, *, key, order={}):\n    pass"
+    for default in (1, 2):
+        register_model("again-1", defined(text.format(default)), size="order")
+    assert _models._MODELS["again-1"].parameters()["order"].default == 2
+    with pytest.raises(UserError, match="there is already a model 'again-1'"):
+        register_model("again-1", factory)
+    with pytest.raises(UserError, match="there is already a model"):
+        register_model("again-1", lambda width, *, key: None)
+
+
+def test_an_error_of_a_loader_is_one_line_with_its_cause():
+    def load(request):
+        return {}["no such\nkey"]
+
+    tasks.register("failing-loader", load)
+    with pytest.raises(
+        UserError, match=r"loader of task 'failing-loader' failed: KeyError"
+    ) as found:
+        tasks.load("failing-loader")
+    assert "\n" not in str(found.value)
+    assert isinstance(found.value.__cause__, KeyError)

@@ -3,11 +3,13 @@
 import importlib
 import logging
 import os
+import signal
 import sys
 from typing import Any, NamedTuple
 
 from .._checks import check_name
 from .._errors import UserError
+from .._signals import Terminated, terminable
 from .errors import as_flags
 from .parse import parse
 
@@ -38,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     logging.getLogger("absl").setLevel(logging.CRITICAL)  # Orbax logs every step it takes
     try:
-        return _run(sys.argv[1:] if arguments is None else arguments)
+        with terminable():
+            return _run(sys.argv[1:] if arguments is None else arguments)
     except UserError as error:
         print(f"fractal: {as_flags(error)}", file=sys.stderr)
         return error.exit_code
@@ -54,6 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("fractal: interrupted", file=sys.stderr)
         return 130
+    except Terminated:
+        print("fractal: terminated", file=sys.stderr)
+        return 128 + signal.SIGTERM
 
 
 def _run(arguments: list[str]) -> int:
@@ -68,6 +74,8 @@ def _run(arguments: list[str]) -> int:
     _check_not_empty(rest)
     found = _COMMANDS[name]
     kind: Any = getattr(importlib.import_module(f".{found.module}", __name__), found.kind)
+    if hasattr(kind, "with_plugins"):  # whose subcommands depend on them
+        kind, rest = kind.with_plugins(rest)
     return parse(kind, rest, f"fractal {name}").run()
 
 

@@ -26,14 +26,14 @@ from ..train import (
     with_steps,
 )
 from .console import Stdout
-from .parse import NO_HINT, UNPREFIXED
+from .parse import NO_HINT
 from .plugins import import_plugins
-from .settings import Settings
-from .train import CORES, command_hints, with_data
+from .settings import Settled
+from .train import CORES, TASKS, command_hints, with_data
 
 
 @dataclasses.dataclass(frozen=True)
-class Compare:
+class Compare(Settled):
     """Train several models with the same data, steps, width and parameter count.
 
     The same command resumes an interrupted comparison. Settings such as --model.depth 3 apply to
@@ -42,31 +42,23 @@ class Compare:
     Example: fractal compare listops --models fractal,s5,transformer --seeds 3
 
     Args:
-        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist, or a task
-            registered by a plugin.
         models: names separated by commas; the first one sets the parameter count.
         seeds: number of runs per model.
         preset: mini (minutes per run on a laptop) or paper (published settings, for GPUs).
         out: folder of the comparison; default runs/compare-TASK-PRESET.
         data: folder with the task's data, unless it is generated or downloaded.
         steps: number of train steps.
-        plugin: Python file or module that registers models and tasks.
         json: print one JSON object instead of a table.
     """
 
-    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
-    models: str = "fractal,s5,s4,s4d,dss,lmu,transformer,performer"
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASKS)]
+    models: str = ",".join(model_names())
     seeds: int = 3
     preset: Literal["mini", "paper"] = "mini"
     out: Annotated[pathlib.Path | None, NO_HINT] = None
     data: Annotated[pathlib.Path | None, NO_HINT] = None
     steps: Annotated[int | None, NO_HINT] = None
-    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     json: bool = False
-    settings: Annotated[Settings, tyro.conf.arg(name="")] = dataclasses.field(
-        default_factory=Settings, metadata=UNPREFIXED
-    )
-    options: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def run(self) -> int:
         # Before training: the learning curves are drawn at the end.

@@ -1,21 +1,21 @@
 """`fractal data`: generate or download the data of a task."""
 
-import contextlib
 import dataclasses
+import functools
 import json
-import os
+import operator
 import pathlib
-import signal
 import sys
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import tyro
 
+from .._cores import cores
 from .._errors import UserError
 from .parse import NO_HINT
+from .plugins import import_plugins
 
-_CORES = os.cpu_count() or 1
+_CORES = len(cores())
 _SHOWN = 32  # images of a contact sheet
 _FIGURES = (".png", ".pdf", ".svg")
 
@@ -167,12 +167,18 @@ class Download:
         return 0
 
 
-def _download(name: str, what: str) -> Any:
+# What is downloaded for the built-in tasks.
+_DATA = {"image": "CIFAR-10", "text": "the IMDB reviews", "smnist": "MNIST", "psmnist": "MNIST"}
+
+
+def _download(name: str) -> Any:
+    what = _DATA.get(name, f"the data of task {name}")
     description = (
         f"Download, verify and prepare {what} for training, in the cache: ~/.cache/fractal, "
         f"or the folder in FRACTAL_DATA.\n\nExample: fractal data {name}"
     )
-    return tyro.conf.subcommand(name, description=description, default=Download(name))
+    found = tyro.conf.subcommand(name, description=description, default=Download(name))
+    return Annotated[Download, found]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,39 +186,52 @@ class Data:
     """Generate the data of a task in the official layout, or download it.
 
     Example: fractal data listops --out lra
+
+    Args:
+        plugin: Python file or module that registers tasks with a fetcher.
     """
 
-    what: (
-        Annotated[Listops, tyro.conf.subcommand("listops")]
-        | Annotated[Pathfinder, tyro.conf.subcommand("pathfinder")]
-        | Annotated[Pathx, tyro.conf.subcommand("pathx")]
-        | Annotated[Retrieval, tyro.conf.subcommand("retrieval")]
-        | Annotated[Download, _download("image", "CIFAR-10")]
-        | Annotated[Download, _download("text", "the IMDB reviews")]
-        | Annotated[Download, _download("smnist", "MNIST")]
-    )
+    what: Any
+    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+
+    @classmethod
+    def with_plugins(cls, arguments: list[str]) -> tuple[type, list[str]]:
+        """The command with one subcommand per task, and the arguments without `--plugin`."""
+        from .. import tasks
+
+        plugins, rest = _plugins(arguments)
+        import_plugins(plugins)
+        choices: list[Any] = [
+            Annotated[Listops, tyro.conf.subcommand("listops")],
+            Annotated[Pathfinder, tyro.conf.subcommand("pathfinder")],
+            Annotated[Pathx, tyro.conf.subcommand("pathx")],
+            Annotated[Retrieval, tyro.conf.subcommand("retrieval")],
+            *map(_download, tasks.fetchable()),
+        ]
+        made = dataclasses.make_dataclass(
+            cls.__name__,
+            [("what", functools.reduce(operator.or_, choices))],
+            bases=(cls,),
+            namespace={"__doc__": cls.__doc__},
+            frozen=True,
+        )
+        return made, rest
 
     def run(self) -> int:
-        """Clean up after SIGTERM as after Ctrl-C."""
-        try:
-            with _terminable():
-                return self.what.run()
-        except _Terminated:
-            print("fractal: terminated", file=sys.stderr)
-            return 128 + signal.SIGTERM
+        """Run the subcommand."""
+        return self.what.run()
 
 
-class _Terminated(BaseException):  # not an error that other code may handle
-    """Raised in the main thread on SIGTERM."""
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    def terminate(*_: object) -> None:
-        raise _Terminated
-
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _plugins(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The values of `--plugin`, anywhere, and all other arguments."""
+    plugins, rest, words = [], [], iter(arguments)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if flag != "--plugin":
+            rest.append(word)
+            continue
+        found = value if equals else next(words, None)
+        if found is None:
+            raise UserError("needs a value", argument="plugin")
+        plugins.append(found)
+    return plugins, rest

@@ -10,21 +10,6 @@ from collections.abc import Sequence
 
 from .._errors import UserError
 
-# What a user's code raises in general.
-_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
-
 
 def import_plugins(plugins: Sequence[str]) -> None:
     """Import each file (`mine.py`) or module (`package.mine`), once per process."""
@@ -37,7 +22,7 @@ def import_plugins(plugins: Sequence[str]) -> None:
                 _import_file(path.resolve())
             else:
                 _import_module(plugin)
-        except _ERRORS as error:
+        except Exception as error:  # a user's file may raise anything
             why = " ".join(str(error).split())
             message = f"cannot import {plugin}{_line(error)}: {type(error).__name__}: {why}"
             raise UserError(message, argument="plugin") from None

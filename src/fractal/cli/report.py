@@ -27,12 +27,14 @@ class Report:
     Args:
         runs: run folders, folders of runs, or folders of `fractal compare`.
         out: folder for the page, index.html.
+        data: folder with the data of the runs, whose inputs are shown; by default the cache.
         benchmarks: folder with the output of `fractal bench … --json`, without runs only.
         plugin: Python file or module that registers models and tasks.
     """
 
     runs: Annotated[tuple[pathlib.Path, ...], tyro.conf.Positional, NO_HINT] = ()
     out: pathlib.Path = pathlib.Path("report")
+    data: pathlib.Path | None = None
     benchmarks: pathlib.Path = _BENCHMARKS
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
 
@@ -53,14 +55,15 @@ class Report:
         if self.benchmarks != _BENCHMARKS:
             raise UserError("cannot be combined with runs", argument="benchmarks")
         import_plugins(self.plugin)
-        return runs_page(self.runs)
+        return runs_page(self.runs, data=self.data)
 
     def _evidence(self) -> str:
         from ..report.evidence import evidence_page
         from ..report.speed import BENCHMARKS
 
-        if self.plugin:
-            raise UserError("requires at least one run", argument="plugin")
+        for name in ("plugin", "data"):
+            if getattr(self, name):
+                raise UserError("requires at least one run", argument=name)
         folder = self.benchmarks
         # The default folder exists in a clone only.
         if folder != _BENCHMARKS and not folder.is_dir():

@@ -68,6 +68,21 @@ class Settings:
         )
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What `fractal train` and `fractal compare` share: the settings of runs, as options.
+
+    Args:
+        plugin: Python file or module that registers models and tasks.
+    """
+
+    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    settings: Annotated[Settings, tyro.conf.arg(name="")] = dataclasses.field(
+        default_factory=Settings, metadata=UNPREFIXED
+    )
+    options: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
+
+
 def _given(part: Any) -> dict[str, Any]:
     values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
     return {name: value for name, value in values.items() if value is not None}

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from .._allocator import keep_freed_memory
+from .._cores import cores
 from .._errors import UserError
 from ..tasks import MissingData
 from ..tasks import names as task_names
@@ -22,6 +23,7 @@ from ..train import (
     evaluate_run,
     join_processes,
     load_task,
+    model_names,
     preset,
     read_config,
     train,
@@ -29,15 +31,18 @@ from ..train import (
     with_steps,
 )
 from .console import Stdout
-from .parse import NO_HINT, UNPREFIXED
+from .parse import NO_HINT
 from .plugins import import_plugins
-from .settings import Settings
+from .settings import Settled
 
-CORES = os.cpu_count() or 1
+CORES = len(cores())
+TASKS, MODELS = (
+    f"{', '.join(known)}, or one registered by a plugin." for known in (task_names(), model_names())
+)
 
 
 @dataclasses.dataclass(frozen=True)
-class Train:
+class Train(Settled):
     """Train a model on a task, or resume a run.
 
     All settings of a run are options, and all default to the preset's. Further arguments of the
@@ -46,10 +51,6 @@ class Train:
     Example: fractal train listops --model s5 --steps 500 --model.depth 3
 
     Args:
-        task: listops, text, retrieval, image, pathfinder, pathx, smnist, psmnist, or a task
-            registered by a plugin.
-        model: fractal, s5, s4, s4d, dss, lmu, transformer, performer, or a model registered by a
-            plugin; default fractal.
         preset: mini (default; minutes on a laptop) or paper (published settings, for GPUs; for
             smnist and psmnist, which have no published settings, our own).
         out: folder of the run; default runs/TASK-MODEL-PRESET-SEED.
@@ -59,7 +60,6 @@ class Train:
         seed: seed of the weights, the order of the data and dropout.
         resume: resume the run in this folder.
         config: take all settings from this JSON file, such as a run's config.json.
-        plugin: Python file or module that registers models and tasks.
         log: a further logger: tensorboard, wandb or trackio.
         show: print the settings as JSON, and do nothing else.
         json: print the scores as one JSON object.
@@ -69,9 +69,11 @@ class Train:
     """
 
     task: Annotated[
-        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help_behavior_hint="")
+        str | None,
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="TASK", help=TASKS, help_behavior_hint=""),
     ] = None
-    model: Annotated[str | None, NO_HINT] = None
+    model: Annotated[str | None, tyro.conf.arg(help=MODELS, help_behavior_hint="")] = None
     preset: Annotated[Literal["mini", "paper"] | None, NO_HINT] = None
     out: Annotated[pathlib.Path | None, NO_HINT] = None
     data: Annotated[pathlib.Path | None, NO_HINT] = None
@@ -80,17 +82,12 @@ class Train:
     seed: Annotated[int | None, NO_HINT] = None
     resume: Annotated[pathlib.Path | None, NO_HINT] = None
     config: Annotated[pathlib.Path | None, NO_HINT] = None
-    plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     log: tyro.conf.UseAppendAction[tuple[Literal["tensorboard", "wandb", "trackio"], ...]] = ()
     show: bool = False
     json: bool = False
     coordinator: Annotated[str | None, NO_HINT] = None
     processes: Annotated[int | None, NO_HINT] = None
     process: Annotated[int | None, NO_HINT] = None
-    settings: Annotated[Settings, tyro.conf.arg(name="")] = dataclasses.field(
-        default_factory=Settings, metadata=UNPREFIXED
-    )
-    options: tyro.conf.Suppress[dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def run(self) -> int:
         keep_freed_memory()

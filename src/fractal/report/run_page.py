@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._predictions import Predictions
+from .._run_folder import number_of
 from ..tasks import Task, load
 from . import charts
 from .curves import learning_curves
 from .page import Chart, Charts, Folded, PageBlock, Section, Text, render
-from .runs import Run, SavedPredictions, find_runs, number_of, read_run
+from .runs import Run, find_runs, read_run
 from .table import Cell, Goal, Table, spread
 
 _WORST = 10
@@ -38,8 +40,12 @@ class Group(NamedTuple):
         return next((run for run in self.runs if run.predictions is not None), self.runs[0])
 
 
-def runs_page(paths: Sequence[pathlib.Path]) -> str:
-    """The page as HTML. UserError where a folder contains no run, or a file cannot be used."""
+def runs_page(paths: Sequence[pathlib.Path], *, data: pathlib.Path | None = None) -> str:
+    """The page as HTML. UserError where a folder contains no run, or a file cannot be used.
+
+    Inputs are shown if the task's data is in the cache, or in the folder `data`. A folder that a
+    run's config.json names is not read, since the run may be anyone's.
+    """
     runs = [read_run(folder) for folder in find_runs(paths)]
     groups = grouped(runs)
     tasks = list(dict.fromkeys(run.task for run in runs))
@@ -53,7 +59,7 @@ def runs_page(paths: Sequence[pathlib.Path]) -> str:
         Section("curves", "Learning curves", _curves(groups)),
         Section("settings", "Settings", _settings(groups)),
         Section("predictions", "Predictions on the test set", _predictions(groups)),
-        Section("examples", "Examples with the largest loss", _examples(groups)),
+        Section("examples", "Examples with the largest loss", _examples(groups, data)),
         Section("size", "Speed and memory", [_sizes(groups)]),
         Section("provenance", "Provenance", [_provenance(runs)]),
     ]
@@ -203,7 +209,7 @@ def _predictions(groups: Sequence[Group]) -> list[PageBlock]:
     return [Charts(found)]
 
 
-def _chart(group: Group, own: Sequence[SavedPredictions]) -> Chart:
+def _chart(group: Group, own: Sequence[Predictions]) -> Chart:
     seeds = _count(len(own), "seed")
     if own[0].classes:
         size = own[0].logits.shape[1]
@@ -223,7 +229,7 @@ def _chart(group: Group, own: Sequence[SavedPredictions]) -> Chart:
     return Chart(f"Residuals: {group.name} ({seeds})", said, figure, wide=True)
 
 
-def _examples(groups: Sequence[Group]) -> list[PageBlock]:
+def _examples(groups: Sequence[Group], data: pathlib.Path | None) -> list[PageBlock]:
     """The examples with the largest loss, of the first seed of each group."""
     blocks: list[PageBlock] = []
     loaded: dict[str, Task | str] = {}
@@ -233,7 +239,7 @@ def _examples(groups: Sequence[Group]) -> list[PageBlock]:
             continue
         place = repr([run.settings.get(f"data.{name}") for name in _DATA])
         if place not in loaded:
-            loaded[place] = _load(run)
+            loaded[place] = _load(run, data)
         blocks += _worst(group, run, run.predictions, loaded[place])
     if not blocks:
         return [Text("No run has predictions yet: training writes them at its end.", "missing")]
@@ -241,23 +247,28 @@ def _examples(groups: Sequence[Group]) -> list[PageBlock]:
 
 
 _DATA = ("task", "preset", "folder", "validation")
+_HOW = "; give the folder with the option --data DIR of fractal report"
 
 
-def _load(run: Run) -> Task | str:
+def _load(run: Run, data: pathlib.Path | None) -> Task | str:
     """The task of a run, or why it cannot be loaded."""
     values = {name: run.settings.get(f"data.{name}") for name in _DATA}
+    if data is None and values["folder"] is not None:
+        return f"the run has read them from {values['folder']}{_HOW}"
     options: dict[str, Any] = {
         "preset": values["preset"] or "mini",
-        "data": values["folder"],
+        "data": data,
         "validation": values["validation"] or "held-out",
+        "cached": data is None,
     }
     try:
         return load(run.task, **options)
-    except ValueError as error:  # the data is missing, or the task is not registered here
-        return str(error)
+    # The data is missing, the task is not registered here, or it needs an extra.
+    except (ValueError, ImportError, OSError) as error:
+        return f"{' '.join(str(error).split())}{_HOW if data is None else ''}"
 
 
-def _worst(group: Group, run: Run, found: SavedPredictions, task: Task | str) -> list[PageBlock]:
+def _worst(group: Group, run: Run, found: Predictions, task: Task | str) -> list[PageBlock]:
     losses = found.losses()
     worst = np.argsort(-losses)[:_WORST]
     if isinstance(task, str):
@@ -269,7 +280,7 @@ def _worst(group: Group, run: Run, found: SavedPredictions, task: Task | str) ->
     return [_table(group, run, found, losses, worst, None), Text(reason, "note")]
 
 
-def _same_targets(task: Task, found: SavedPredictions) -> bool:
+def _same_targets(task: Task, found: Predictions) -> bool:
     labels = np.asarray(task.splits.test.labels)
     if len(labels) != len(found.targets):
         return False
@@ -280,7 +291,7 @@ def _same_targets(task: Task, found: SavedPredictions) -> bool:
 def _with_inputs(
     group: Group,
     run: Run,
-    found: SavedPredictions,
+    found: Predictions,
     losses: np.ndarray,
     worst: np.ndarray,
     task: Task,
@@ -318,7 +329,7 @@ def _text(ids: np.ndarray, vocabulary: Sequence[str]) -> str:
     )
 
 
-def _answer(found: SavedPredictions, index: int) -> str:
+def _answer(found: Predictions, index: int) -> str:
     if found.classes:
         return f"{found.targets[index]} → {found.logits[index].argmax()}"
     return f"{_numbers(found.targets[index])} → {_numbers(found.logits[index])}"
@@ -332,7 +343,7 @@ def _numbers(values: np.ndarray) -> str:
 def _table(
     group: Group,
     run: Run,
-    found: SavedPredictions,
+    found: Predictions,
     losses: np.ndarray,
     worst: np.ndarray,
     texts: Sequence[str] | None,

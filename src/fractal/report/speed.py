@@ -1,6 +1,7 @@
 """Benchmarks as tables: time of this library, its lower bound, and alternatives."""
 
 import json
+import math
 import pathlib
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -56,7 +57,16 @@ def _setting(found: Mapping) -> str:
 
 
 def _quartiles(row: Mapping) -> Quartiles:
-    return Quartiles(*(float(row[name]) for name in ("median", "low", "high")))
+    return Quartiles(*(_number(row[name]) for name in ("median", "low", "high")))
+
+
+def _number(value: object) -> float:
+    """A positive number: a time, or a size."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is no number")
+    if not 0 < value < math.inf:
+        raise ValueError(f"{value!r} is no time")
+    return float(value)
 
 
 def _over(time: Quartiles, other: Quartiles | None) -> float | None:
@@ -75,7 +85,7 @@ def _layer(found: Mapping) -> list[Table]:
     if "length_16384" in found:
         keys = ("compile_seconds", "milliseconds", "megabytes")
         long: list[tuple[Cell, ...]] = [
-            (str(name), *(float(row[key]) for key in keys))
+            (str(name), *(_number(row[key]) for key in keys))
             for name, row in found["length_16384"].items()
         ]
         header = ("layer", "seconds to compile", "milliseconds", "megabytes")

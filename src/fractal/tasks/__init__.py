@@ -8,6 +8,7 @@ from ._batches import Batches as Batches
 from ._errors import DataError as DataError
 from ._errors import MissingData as MissingData
 from ._registry import fetch as fetch
+from ._registry import fetchable as fetchable
 from ._registry import load as load
 from ._registry import names as names
 from ._registry import register as register

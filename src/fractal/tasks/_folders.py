@@ -1,6 +1,7 @@
 """The cache, and folders that are written atomically."""
 
 import contextlib
+import contextvars
 import hashlib
 import json
 import os
@@ -9,8 +10,20 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 
+from .._signals import deferred_signals
 from ._errors import DataError
-from ._interrupts import deferred_signals
+
+_READ_ONLY = contextvars.ContextVar("read_only", default=False)
+
+
+@contextlib.contextmanager
+def read_only_cache() -> Iterator[None]:
+    """Within this block data is neither generated nor prepared: `DataError` if it must be."""
+    before = _READ_ONLY.set(True)
+    try:
+        yield
+    finally:
+        _READ_ONLY.reset(before)
 
 
 def cache_folder() -> pathlib.Path:
@@ -28,6 +41,8 @@ def staged(folder: pathlib.Path, replaceable: bool = False) -> Iterator[pathlib.
     On an error or an interruption it is removed. Several processes may write a `replaceable`
     folder at once, with the same contents: the first one stays.
     """
+    if _READ_ONLY.get():
+        raise DataError(f"its data is not in the cache ({folder.name})")
     temporary = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

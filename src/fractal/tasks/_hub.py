@@ -21,7 +21,8 @@ def fetch_from_hub(repository: str, write: Callable[[Any, pathlib.Path], None]) 
     try:
         datasets: Any = importlib.import_module("datasets")
     except ImportError:
-        raise Unavailable("the package datasets is not installed: pip install datasets") from None
+        message = "the package datasets is not installed: pip install 'fractal-ssm[hub]'"
+        raise Unavailable(message) from None
     if not datasets.config.HF_HUB_OFFLINE:
         require_answer(datasets.config.HF_ENDPOINT)
     try:

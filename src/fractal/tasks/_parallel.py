@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, TypeVar
 
 from .._checks import check_workers
+from .._signals import deferred_signals
 from ._errors import DataError
-from ._interrupts import deferred_signals
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -144,8 +144,19 @@ def serve() -> None:
 
 def _reply(function: Callable[[Any], Any], argument: Any, results: BinaryIO) -> None:
     try:
-        reply = (True, function(argument))
-    except (ValueError, ArithmeticError, LookupError, TypeError, OSError, MemoryError) as error:
-        reply = (False, error)
-    pickle.dump(reply, results)
+        answer = pickle.dumps((True, function(argument)))
+    except Exception as error:  # of any function, a user's too: raised again in the parent
+        answer = _pickled(error)
+    results.write(answer)
     results.flush()
+
+
+def _pickled(error: Exception) -> bytes:
+    """The error, or its text where it cannot be restored from a pickle."""
+    try:
+        answer = pickle.dumps((False, error))
+        pickle.loads(answer)
+    except Exception:  # such as an error whose constructor has several arguments
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        answer = pickle.dumps((False, DataError(text)))
+    return answer

@@ -1,22 +1,22 @@
 """Tasks by name. Every task, built-in or a user's own, is registered here."""
 
+import contextlib
 import os
 import pathlib
-import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from .._checks import check_choice, check_name, check_path
 from .._errors import UserError
+from .._registration import check_new_name
 from ._errors import DataError
+from ._folders import read_only_cache
 from ._request import Preset, Request, Validation
 from ._task import Task
 
 Source = Literal["auto", "official", "package", "hub"]
 Loader = Callable[[Request], Task]
 Fetcher = Callable[[Source], pathlib.Path]
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 class _Entry(NamedTuple):
@@ -32,29 +32,19 @@ def register(name: str, loader: Loader, *, fetcher: Fetcher | None = None) -> No
 
     **Arguments:**
 
-    - `name`: letters, digits, `-` and `_`.
+    - `name`: a letter, followed by letters, digits, `-` or `_`.
     - `loader`: takes a `Request` and returns a `Task`.
     - `fetcher`: downloads the task's data, for `fetch`; takes a source and returns a folder.
 
     Registering the same function again replaces it, as when a notebook cell is run twice. Any
     other function under a name in use raises `ValueError`.
     """
-    if not (isinstance(name, str) and _NAME.fullmatch(name)):
-        raise UserError(f"the name of a task consists of letters, digits, - and _; got {name!r}")
+    known = _ENTRIES.get(name) if isinstance(name, str) else None
+    check_new_name("task", name, _ENTRIES, known and known.loader, loader)
     for argument, function in (("loader", loader), ("fetcher", fetcher)):
         if not callable(function) and not (argument == "fetcher" and function is None):
             raise UserError(f"must be a function, got {function!r}", argument=argument)
-    if name in _ENTRIES and not _same_function(_ENTRIES[name].loader, loader):
-        raise UserError(f"there is already a task {name!r}: choose another name")
     _ENTRIES[name] = _Entry(loader, fetcher)
-
-
-def _same_function(one: Any, other: Any) -> bool:
-    """Whether two functions come from one definition."""
-    if one is other:
-        return True
-    named = [(getattr(f, "__module__", f), getattr(f, "__qualname__", f)) for f in (one, other)]
-    return named[0] == named[1] and "<lambda>" not in str(named[0][1])
 
 
 def names() -> tuple[str, ...]:
@@ -69,6 +59,7 @@ def load(
     data: str | os.PathLike | None = None,
     validation: Validation = "held-out",
     workers: int = 1,
+    cached: bool = False,
 ) -> Task:
     """Load a task.
 
@@ -82,17 +73,33 @@ def load(
     - `validation`: `"held-out"`, a tenth of the training set where a task has no validation set of
       its own, or `"test"`, the test set, as in published results on IMDB.
     - `workers`: number of processes that generate data.
+    - `cached`: whether to read only what is in the cache already. Without it, data is generated or
+      prepared where needed, which can take minutes.
 
     **Returns:** a `Task`. Raises `DataError`, a `ValueError`, if the data is missing or corrupted.
     """
     entry = _entry(name)
     folder = None if data is None else check_path("data", data)
-    task = entry.loader(Request(preset, folder, validation, workers))
+    request = Request(preset, folder, validation, workers)
+    with read_only_cache() if cached else contextlib.nullcontext():
+        task = _loaded(name, entry.loader, request)
     if not isinstance(task, Task):
         raise UserError(
             f"the loader of task {name!r} must return a Task, got {type(task).__name__}"
         )
     return task
+
+
+def _loaded(name: str, loader: Loader, request: Request) -> object:
+    if str(getattr(loader, "__module__", "")).startswith("fractal."):
+        return loader(request)
+    try:
+        return loader(request)
+    except UserError:
+        raise
+    except Exception as error:  # of a user's code: it is the cause of this error
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UserError(f"the loader of task {name!r} failed: {why}") from error
 
 
 def fetch(name: str, source: Source = "auto") -> pathlib.Path:
@@ -109,9 +116,14 @@ def fetch(name: str, source: Source = "auto") -> pathlib.Path:
     entry = _entry(name)
     check_choice("source", source, get_args(Source))
     if entry.fetcher is None:
-        able = ", ".join(other for other, one in _ENTRIES.items() if one.fetcher)
+        able = ", ".join(fetchable())
         raise DataError(f"there is nothing to download for task {name!r}, only for {able}")
     return entry.fetcher(source)
+
+
+def fetchable() -> tuple[str, ...]:
+    """The names of all tasks whose data `fetch` downloads."""
+    return tuple(name for name, entry in _ENTRIES.items() if entry.fetcher)
 
 
 def _entry(name: str) -> _Entry:

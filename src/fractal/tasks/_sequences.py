@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float32, Int, UInt
 
 from ._errors import DataError
-from ._folders import cache_folder, short_hash, staged
+from ._folders import cache_folder, content_hash, short_hash, staged
 
 _FORMAT = 1
 
@@ -90,6 +90,17 @@ def prepared(name: str, made_from: Mapping[str, object], build: Callable[[], Bui
     except (OSError, ValueError, EOFError, KeyError, TypeError):
         message = f"{folder} is corrupted: remove it, and it is built again"
         raise DataError(message) from None
+
+
+def prepared_files(
+    name: str,
+    files: Mapping[str, pathlib.Path],
+    length: int,
+    build: Callable[[Mapping[str, pathlib.Path], int], Built],
+) -> Prepared:
+    """The arrays of a task with one file per split, built from these files and a length."""
+    made_from = {"source": content_hash(files.values()), "length": length}
+    return prepared(name, made_from, lambda: build(files, length))
 
 
 def _write(stem: pathlib.Path, examples: Examples) -> dict[str, int | str]:

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
-from .._checks import check_choice
+from .._checks import check_choice, check_count, check_type
+from .._errors import UserError
 from ._errors import DataError
 from ._request import Validation
 from ._sequences import Labels, Sequences
@@ -77,7 +78,12 @@ class Task:
     levels: Float[np.ndarray, "256"] | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
+        if not (isinstance(self.name, str) and self.name):
+            raise UserError(f"must be a name, got {self.name!r:.60}", argument="name")
         check_choice("kind", self.kind, get_args(Kind))
+        for argument in ("length", "inputs", "outputs"):
+            check_count(argument, getattr(self, argument), 1)
+        check_type("splits", self.splits, Splits)
 
     @property
     def tokens(self) -> bool:
@@ -88,6 +94,21 @@ class Task:
     def padded(self) -> bool:
         """Whether some sequences are shorter than `length`, so that a model needs `lengths`."""
         return any((split.lengths < self.length).any() for split in self.splits)
+
+
+def pixel_task(
+    name: str, pixels: int, classes: int, levels: Float[np.ndarray, "256"], splits: Splits
+) -> Task:
+    """A classification of gray images by pixels."""
+    return Task(
+        name=name,
+        kind="classification",
+        length=pixels,
+        inputs=1,
+        outputs=classes,
+        levels=levels,
+        splits=splits,
+    )
 
 
 def all_rows(sequences: Sequences) -> Split:

@@ -16,7 +16,7 @@ from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._sources import Sources
-from ._task import Task, held_out
+from ._task import Task, held_out, pixel_task
 
 _BATCHES = {
     "train": tuple(f"data_batch_{number}" for number in range(1, 6)),
@@ -76,15 +76,8 @@ def load(request: Request) -> Task:
         {"source": content_hash(files), "halved": mini},
         lambda: Built((), {part: _examples(folder, suffix, part, mini) for part in _BATCHES}),
     )
-    return Task(
-        name="image",
-        kind="classification",
-        length=_SIDE**2 // (4 if mini else 1),
-        inputs=1,
-        outputs=_CLASSES,
-        levels=_LEVELS,
-        splits=held_out(arrays.parts, request.validation),
-    )
+    splits = held_out(arrays.parts, request.validation)
+    return pixel_task("image", _SIDE**2 // (4 if mini else 1), _CLASSES, _LEVELS, splits)
 
 
 def _located(data: pathlib.Path) -> tuple[pathlib.Path, str]:

@@ -5,7 +5,7 @@ import functools
 import hashlib
 import itertools
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +14,12 @@ from .._checks import check_count, check_seed
 from .._progress import progress
 from ._errors import DataError, MissingData
 from ._expressions import OPERATORS, Expression, Limits, draw_expressions
-from ._folders import cache_folder, check_new, check_space, content_hash, short_hash, staged
+from ._folders import cache_folder, check_new, check_space, short_hash, staged
 from ._layout import find
 from ._parallel import parallel_map
 from ._registry import register
 from ._request import Request
-from ._sequences import Built, Examples, prepared
+from ._sequences import Built, Examples, prepared_files
 from ._tables import read_table, shown
 from ._task import Task, given_splits
 from ._tokens import END, UNKNOWN, id_type, vocabulary
@@ -99,11 +99,7 @@ def load(request: Request) -> Task:
     else:
         raise MissingData("listops", "generate")
     files = {part: folder / name for part, name in PARTS.items()}
-    arrays = prepared(
-        "listops",
-        {"source": content_hash(files.values()), "length": size.length},
-        lambda: _build(files, size.length),
-    )
+    arrays = prepared_files("listops", files, size.length, _build)
     return Task(
         name="listops",
         kind="classification",
@@ -115,7 +111,7 @@ def load(request: Request) -> Task:
     )
 
 
-def _build(files: dict[str, pathlib.Path], length: int) -> Built:
+def _build(files: Mapping[str, pathlib.Path], length: int) -> Built:
     """The training set is read twice, since ids are ordered by their frequency in it."""
     counts: collections.Counter[str] = collections.Counter()
     for words, _ in _read(files["train"]):

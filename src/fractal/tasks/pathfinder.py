@@ -36,7 +36,7 @@ from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._snakes import Geometry, draw, geometry
 from ._tables import Line, read_words, shown
-from ._task import Split, Splits, Task, check_own_validation, portions
+from ._task import Split, Splits, Task, check_own_validation, pixel_task, portions
 
 HARD = "curv_contour_length_14"
 _BATCH = 1000  # images per folder, as in the official release
@@ -147,15 +147,7 @@ def _load(name: str, size: PathfinderSize, request: Request) -> Task:
         lambda: Built((), {"all": _examples(images, size.resolution)}),
     )
     splits = [Split(arrays.parts["all"], rows) for rows in portions(len(images), _SHARES)]
-    return Task(
-        name=name,
-        kind="classification",
-        length=size.resolution**2,
-        inputs=1,
-        outputs=2,
-        levels=_LEVELS,
-        splits=Splits(*splits),
-    )
+    return pixel_task(name, size.resolution**2, 2, _LEVELS, Splits(*splits))
 
 
 def _located(name: str, size: PathfinderSize, request: Request) -> pathlib.Path:

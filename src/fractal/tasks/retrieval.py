@@ -7,18 +7,18 @@ substitute.
 import collections
 import pathlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from .._checks import check_count, check_seed
 from .._progress import progress
 from ._citations import draw_pair
 from ._errors import MissingData
-from ._folders import cache_folder, check_new, check_space, content_hash, short_hash, staged
+from ._folders import cache_folder, check_new, check_space, short_hash, staged
 from ._layout import find
 from ._registry import register
 from ._request import Request
-from ._sequences import Built, Examples, prepared
+from ._sequences import Built, Examples, prepared_files
 from ._tables import read_table
 from ._task import Task, given_splits
 from ._tokens import Characters, count_characters, vocabulary
@@ -77,11 +77,7 @@ def load(request: Request) -> Task:
     else:
         raise MissingData("retrieval", "release")
     files = {part: folder / name for part, name in PARTS.items()}
-    arrays = prepared(
-        "retrieval",
-        {"source": content_hash(files.values()), "length": length},
-        lambda: _build(files, length),
-    )
+    arrays = prepared_files("retrieval", files, length, _build)
     return Task(
         name="retrieval",
         kind="retrieval",
@@ -93,7 +89,7 @@ def load(request: Request) -> Task:
     )
 
 
-def _build(files: dict[str, pathlib.Path], length: int) -> Built:
+def _build(files: Mapping[str, pathlib.Path], length: int) -> Built:
     """The training set is read twice, since ids are ordered by their frequency in it."""
     counts: collections.Counter[str] = collections.Counter()
     for texts, _ in _read(files["train"]):

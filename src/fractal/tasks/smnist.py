@@ -18,7 +18,7 @@ from ._registry import register
 from ._request import Request
 from ._sequences import Built, Examples, prepared
 from ._sources import Sources
-from ._task import Task, held_out
+from ._task import Task, held_out, pixel_task
 
 _FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
@@ -91,15 +91,8 @@ def _load(request: Request, permuted: bool) -> Task:
         },
         lambda: Built((), {part: _examples(files[part], mini, permuted) for part in files}),
     )
-    return Task(
-        name=name,
-        kind="classification",
-        length=_SIDE**2 // (4 if mini else 1),
-        inputs=1,
-        outputs=_CLASSES,
-        levels=_LEVELS,
-        splits=held_out(arrays.parts, request.validation),
-    )
+    splits = held_out(arrays.parts, request.validation)
+    return pixel_task(name, _SIDE**2 // (4 if mini else 1), _CLASSES, _LEVELS, splits)
 
 
 def _located(folder: pathlib.Path, name: str) -> pathlib.Path:

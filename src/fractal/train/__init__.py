@@ -12,6 +12,7 @@ from ._checkpoints import CheckpointMismatch as CheckpointMismatch
 from ._compare import OtherSettings as OtherSettings
 from ._compare import compare as compare
 from ._compare import early_loss as early_loss
+from ._compare import late_loss as late_loss
 from ._compare import learning_curve as learning_curve
 from ._compare import matched_configs as matched_configs
 from ._compare import read_result as read_result
@@ -25,17 +26,18 @@ from ._config import with_steps as with_steps
 from ._devices import Devices as Devices
 from ._devices import join_processes as join_processes
 from ._evaluation import evaluate as evaluate
+from ._loop import Interrupted as Interrupted
 from ._loop import RunExists as RunExists
 from ._loop import evaluate_run as evaluate_run
 from ._loop import load_task as load_task
 from ._loop import train as train
+from ._metrics import Logger as Logger
 from ._models import build as build
 from ._models import config_parameter_count as config_parameter_count
 from ._models import match_parameters as match_parameters
 from ._models import model_names as model_names
 from ._models import parameter_count as parameter_count
 from ._models import register_model as register_model
-from ._signals import Interrupted as Interrupted
 from ._step import TrainState as TrainState
 from ._step import initial_state as initial_state
 from ._step import make_train_step as make_train_step

@@ -1,6 +1,7 @@
 """The built-in models, registered by the function that users call."""
 
 import functools
+from typing import Any
 
 from jaxtyping import PRNGKeyArray
 
@@ -26,10 +27,8 @@ def _transformer(
     dropout: float = 0.0,
     key: PRNGKeyArray,
 ) -> baselines.TransformerBlock:
-    attention = functools.partial(
-        baselines.Attention, heads=heads, qkv=qkv, causal=not bidirectional
-    )
-    return baselines.TransformerBlock(width, attention=attention, mlp=mlp, dropout=dropout, key=key)
+    attention = functools.partial(baselines.Attention, heads=heads, qkv=qkv)
+    return _block(attention, width, mlp, bidirectional, dropout, key)
 
 
 def _performer(
@@ -45,14 +44,16 @@ def _performer(
     key: PRNGKeyArray,
 ) -> baselines.TransformerBlock:
     attention = functools.partial(
-        baselines.Performer,
-        heads=heads,
-        qkv=qkv,
-        causal=not bidirectional,
-        features=features,
-        count=count,
+        baselines.Performer, heads=heads, qkv=qkv, features=features, count=count
     )
-    return baselines.TransformerBlock(width, attention=attention, mlp=mlp, dropout=dropout, key=key)
+    return _block(attention, width, mlp, bidirectional, dropout, key)
+
+
+def _block(
+    attention: Any, width: int, mlp: int | None, bidirectional: bool, dropout: float, key: Any
+) -> baselines.TransformerBlock:
+    directed = functools.partial(attention, causal=not bidirectional)
+    return baselines.TransformerBlock(width, attention=directed, mlp=mlp, dropout=dropout, key=key)
 
 
 register_model(

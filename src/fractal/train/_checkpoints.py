@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import orbax.checkpoint as ocp
 
@@ -156,11 +157,13 @@ def _shapes(arrays: Mapping[str, jax.Array]) -> dict[str, Any]:
 
 def _by_path(tree: object) -> dict[str, jax.Array]:
     leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+    return {jax.tree_util.keystr(path): leaf for path, leaf in leaves if eqx.is_array(leaf)}
 
 
 def _in_tree(like: T, found: Mapping[str, jax.Array]) -> T:
-    return jax.tree_util.tree_map_with_path(lambda path, _: found[jax.tree_util.keystr(path)], like)
+    return jax.tree_util.tree_map_with_path(
+        lambda path, leaf: found.get(jax.tree_util.keystr(path), leaf), like
+    )
 
 
 def _abstract(x: jax.Array) -> jax.ShapeDtypeStruct:

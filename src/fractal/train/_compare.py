@@ -11,6 +11,8 @@ import numpy as np
 
 from .._checks import check_count, check_path, check_type
 from .._errors import UserError
+from .._files import write_whole
+from .._run_folder import CONFIG, RESULT, is_finished, metric_lines, read_bytes, read_object
 from ._config import Config, read_config
 from ._loop import load_task, train
 from ._models import check_model, config_parameter_count, match_parameters
@@ -50,23 +52,31 @@ def _compared(
     configs: Sequence[Config], runs: Sequence[pathlib.Path], folder: pathlib.Path, workers: int
 ) -> Iterator[dict[str, Any]]:
     for config, run in zip(configs, runs, strict=True):
-        resume = (run / "config.json").exists()
-        if resume and read_config(run / "config.json") != config:
+        resume = (run / CONFIG).exists()
+        if resume and read_config(run / CONFIG) != config:
             raise OtherSettings(f"{run} is a run with other settings", argument="folder")
-        if (run / "result.json").exists():
+        if is_finished(run):
             result = read_result(run)
         else:
             result = train(config, run, resume=resume, workers=workers)
-        _append(folder / "results.jsonl", result)
+        _record(folder / "results.jsonl", result)
         yield result
 
 
-def _append(path: pathlib.Path, result: dict) -> None:
-    """Append the result, once."""
-    line = json.dumps(result) + "\n"
-    if not path.exists() or line not in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(line)
+def _record(path: pathlib.Path, result: dict) -> None:
+    """Write the line of a run, in place of an earlier one."""
+    before = read_bytes(path, None).split(b"\n") if path.exists() else []
+    kept = [raw for raw in before if raw.strip() and not _same_run(raw, result)]
+    write_whole(path, b"\n".join([*kept, json.dumps(result).encode(), b""]))
+
+
+def _same_run(raw: bytes, result: dict) -> bool:
+    try:
+        line = json.loads(raw)
+    except (ValueError, RecursionError):
+        return True  # incomplete: it is written again
+    names = ("model", "seed")
+    return not isinstance(line, dict) or all(line.get(n) == result.get(n) for n in names)
 
 
 def matched_configs(configs: Sequence[Config], *, seeds: int = 1, workers: int = 1) -> list[Config]:
@@ -112,6 +122,7 @@ def summarize(results: Sequence[dict], folder: str | os.PathLike) -> list[dict[s
     `early_loss` is the mean training loss over the first tenth of the steps.
     """
     folder, table = check_path("folder", folder), []
+    _check_results(results)
     for name in dict.fromkeys(result["model"] for result in results):
         own = [result for result in results if result["model"] == name]
         metric = own[0]["metric"]
@@ -131,34 +142,45 @@ def summarize(results: Sequence[dict], folder: str | os.PathLike) -> list[dict[s
     return table
 
 
+def _check_results(results: object) -> None:
+    needed = ("model", "seed", "steps", "metric", "parameters")
+    if not isinstance(results, Sequence) or isinstance(results, str):
+        raise UserError(f"must be a list of results, got {results!r:.60}", argument="results")
+    for result in results:
+        known = isinstance(result, dict) and all(name in result for name in needed)
+        if not known or f"test_{result['metric']}" not in result:
+            message = f"must be results of train or compare, got {result!r:.60}"
+            raise UserError(message, argument="results")
+
+
 def read_result(run: str | os.PathLike) -> dict[str, Any]:
     """The result.json of a run."""
-    path = check_path("run", run) / "result.json"
-    try:
-        result = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{path} is not JSON") from None
-    check_type(f"{path}", result, dict)
-    return result
+    return read_object(check_path("run", run) / RESULT)
 
 
 def learning_curve(run: str | os.PathLike) -> tuple[list[int], list[float]]:
     """Steps and training losses of a run."""
-    path = check_path("run", run) / "metrics.jsonl"
-    try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        points = [(int(line["step"]), float(line["loss"])) for line in lines if "loss" in line]
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise UserError(f"{path} contains no metrics") from None
-    return [step for step, _ in points], [loss for _, loss in points]
+    lines = [line for _, line in metric_lines(check_path("run", run)) if "loss" in line]
+    return [int(line["step"]) for line in lines], [line["loss"] for line in lines]
 
 
 def early_loss(run: str | os.PathLike, steps: int) -> float:
     """Mean training loss over the first tenth of a run, at least its first line."""
-    at, losses = learning_curve(run)
+    at, losses = _losses(run, steps)
     early = [x for step, x in zip(at, losses, strict=True) if 10 * step <= steps]
     return float(np.mean(early or losses[:1]))
+
+
+def late_loss(run: str | os.PathLike, steps: int) -> float:
+    """Mean training loss over the last tenth of a run, at least its last line."""
+    at, losses = _losses(run, steps)
+    late = [x for step, x in zip(at, losses, strict=True) if 10 * step > 9 * steps]
+    return float(np.mean(late or losses[-1:]))
+
+
+def _losses(run: str | os.PathLike, steps: int) -> tuple[list[int], list[float]]:
+    check_count("steps", steps, 1)
+    found = learning_curve(run)
+    if not found[0]:
+        raise UserError(f"{os.fspath(run)} has no training losses yet")
+    return found

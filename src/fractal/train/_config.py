@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from .._checks import check_path, check_type
 from .._errors import UserError
+from .._run_folder import read_bytes
 from ..nn import DType, Gate, Norm
 from ..tasks import Preset, Validation
 
@@ -26,7 +27,6 @@ Groups = Literal["standard", "B-decays", "B-fast", "all-slow"]
 Option = bool | int | float | str | list[bool | int | float | str]
 """A value in `ModelConfig.options`."""
 
-_LARGEST_FILE = 1_000_000  # bytes of a settings file
 _SHOWN = 60  # characters of a wrong value
 _STRICT = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -91,16 +91,18 @@ class DataConfig:
 class ModelConfig:
     """The model of a run.
 
+    What is None has the model's own default. A setting that the model does not have must be None.
+
     Args:
         name: one of `fractal.train.model_names()`.
         width: number of channels between the blocks.
         depth: number of blocks.
         gate: gate of the blocks; by default the model's own.
         norm: layer or batch norm; by default the model's own.
-        dropout: probability of dropping a channel.
-        pooling: mean over all steps, or the last step.
-        bidirectional: whether every step sees the whole sequence.
-        dtype: precision of activations.
+        dropout: probability of dropping a channel; default 0.
+        pooling: mean over all steps, or the last step; default mean.
+        bidirectional: whether every step sees the whole sequence; by default it does.
+        dtype: precision of activations; default float32.
         options: further arguments of the model, by name.
     """
 
@@ -110,10 +112,10 @@ class ModelConfig:
     depth: Annotated[int, Field(ge=1, le=10**6)] = 4
     gate: Gate | None = None
     norm: Norm | None = None
-    dropout: Fraction = 0.0
-    pooling: Pooled = "mean"
-    bidirectional: bool = True
-    dtype: DType = "float32"
+    dropout: Fraction | None = None
+    pooling: Pooled | None = None
+    bidirectional: bool | None = None
+    dtype: DType | None = None
     options: dict[Name, Option] = dataclasses.field(default_factory=dict)
 
 
@@ -213,13 +215,7 @@ def with_steps(config: Config, steps: int) -> Config:
 def read_config(path: str | os.PathLike) -> Config:
     """The settings in a JSON file, such as a run's config.json."""
     path = check_path("path", path)
-    try:
-        size = path.stat().st_size
-        text = path.read_bytes() if size <= _LARGEST_FILE else b""
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
-    if size > _LARGEST_FILE:
-        raise UserError(f"{path} is too large for settings: {size:,} bytes")
+    text = read_bytes(path)
     if text.startswith(b"\xef\xbb\xbf"):
         raise UserError(f"{path} begins with a byte order mark: save it as plain UTF-8")
     try:

@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
@@ -82,8 +83,9 @@ class Devices:
         return jax.tree.map(lambda x: jax.make_array_from_process_local_data(self._split, x), batch)
 
     def copy(self, tree: T) -> T:
-        """The same arrays on all devices."""
-        return jax.device_put(tree, self._copied)
+        """The same arrays on all devices; other leaves as they are."""
+        arrays, rest = eqx.partition(tree, _is_array)
+        return eqx.combine(jax.device_put(arrays, self._copied), rest)
 
     def gather(self, tree: object) -> Any:
         """Arrays of all devices as NumPy arrays, on every process."""
@@ -101,3 +103,7 @@ class Devices:
         """Print a line on stderr, from the first process only."""
         if self.process == 0:
             print(text, file=sys.stderr, flush=True)
+
+
+def _is_array(leaf: object) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic)

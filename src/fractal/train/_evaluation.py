@@ -1,14 +1,15 @@
 """Batches of a run, predictions of a model, and their scores."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Num, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._checks import check_count, check_type
 from .._errors import UserError
+from .._predictions import Predictions
 from ..nn import SequenceModel
 from ..tasks import Batch, Batches, Split, Task
 from ._devices import Devices
@@ -17,13 +18,6 @@ from ._devices import Devices
 def metric_of(task: Task) -> str:
     """The name of the metric of a task, besides its loss."""
     return "mean_squared_error" if task.kind == "regression" else "accuracy"
-
-
-class Predictions(NamedTuple):
-    """Outputs of a model for the examples of a split, and what they should be."""
-
-    outputs: Float[np.ndarray, "examples outputs"]
-    targets: Num[np.ndarray, "examples *outputs"]
 
 
 def outputs_of(
@@ -62,6 +56,8 @@ def evaluate(
     **Returns:** `loss` and `accuracy`, or `loss` and `mean_squared_error` for regression.
     """
     check_type("task", task, Task)
+    if not callable(model):
+        raise UserError(f"must be a model, got {model!r:.60}", argument="model")
     chosen = _split(task, split)
     batch = min(check_count("batch", batch, 1), len(chosen))
     devices = Devices()
@@ -110,12 +106,7 @@ def _outputs(model: Any, inputs: Any, lengths: Any) -> Float[Array, "batch outpu
 
 def scores(task: Task, predictions: Predictions) -> dict[str, float]:
     """Mean loss and metric."""
-    outputs, targets = predictions.outputs.astype(np.float64), predictions.targets
+    loss = float(predictions.losses().mean())
     if task.kind == "regression":
-        error = float(np.mean((outputs - targets.reshape(outputs.shape)) ** 2))
-        return {"loss": error, "mean_squared_error": error}
-    shifted = outputs - outputs.max(axis=-1, keepdims=True)
-    of_target = np.take_along_axis(shifted, targets[:, None], axis=-1)[:, 0]
-    losses = np.log(np.exp(shifted).sum(axis=-1)) - of_target
-    correct = outputs.argmax(axis=-1) == targets
-    return {"loss": float(losses.mean()), "accuracy": float(correct.mean())}
+        return {"loss": loss, "mean_squared_error": loss}
+    return {"loss": loss, "accuracy": float(predictions.correct().mean())}

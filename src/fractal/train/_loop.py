@@ -3,7 +3,6 @@
 import contextlib
 import json
 import pathlib
-import resource
 import signal
 import sys
 import time
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,19 +19,28 @@ from jaxtyping import Array, Bool
 from .. import tasks
 from .._checks import check_path, check_type
 from .._errors import UserError
-from .._files import write_tensors, write_whole
+from .._files import write_whole
+from .._predictions import Predictions
 from .._provenance import provenance
+from .._run_folder import CHECKPOINTS, CONFIG, RESULT, WEIGHTS, write_predictions
+from .._signals import stop_signals
 from .._weights import check_savable, save
 from ..tasks import Batches, Task
 from ._bounds import check_model_memory, check_run_memory
 from ._checkpoints import Checkpoints
 from ._config import Config, read_config
 from ._devices import Devices
-from ._evaluation import Predictions, metric_of, predict, scores
-from ._metrics import MetricsLogger, find_loggers, open_loggers
+from ._evaluation import metric_of, predict, scores
+from ._metrics import Logger, MetricsLogger, find_loggers, open_loggers
 from ._models import check_model, parameter_count
-from ._signals import Interrupted, stop_signals
-from ._step import TrainState, evaluated, initial_state, make_train_step, step_number
+from ._step import (
+    TrainState,
+    evaluated,
+    initial_state,
+    make_train_step,
+    step_number,
+    trained_part,
+)
 
 _DIVERGED = 10  # times the first loss
 
@@ -44,12 +53,20 @@ class RunExists(UserError):
         self.folder = folder
 
 
+class Interrupted(KeyboardInterrupt):
+    """A run that was interrupted by a signal, after its state was saved."""
+
+    def __init__(self, step: int, folder: object, received: int):
+        super().__init__(f"interrupted after step {step}: resume the run in {folder}")
+        self.step, self.folder, self.exit_code = step, folder, 128 + received
+
+
 def train(
     config: Config,
     folder: str | PathLike,
     *,
     resume: bool = False,
-    loggers: Sequence[str] = (),
+    loggers: Sequence[str | Logger] = (),
     workers: int = 1,
 ) -> dict[str, Any]:
     """Train a model and return its scores.
@@ -61,7 +78,8 @@ def train(
       predictions.safetensors and model.safetensors.
     - `resume`: whether to continue from the last checkpoint in `folder`. Resuming an interrupted
       run reproduces its losses exactly.
-    - `loggers`: further loggers: `"tensorboard"`, `"wandb"`, `"trackio"`.
+    - `loggers`: further loggers: `"tensorboard"`, `"wandb"`, `"trackio"`, or objects with the
+      methods `log(metrics, step)` and `finish()`.
     - `workers`: number of processes that generate data.
 
     **Returns:** the content of result.json.
@@ -70,7 +88,9 @@ def train(
     check_type("resume", resume, bool)
     folder = check_path("folder", folder)
     if isinstance(loggers, str) or not isinstance(loggers, Sequence):
-        raise UserError(f"must be a list of names, got {loggers!r:.60}", argument="loggers")
+        raise UserError(
+            f"must be a list of names or loggers, got {loggers!r:.60}", argument="loggers"
+        )
     check_model(config.model)
     check_model_memory(config.model)
     devices = Devices()
@@ -84,7 +104,7 @@ def train(
     check_savable(state.model)
     if not resume and devices.process == 0:
         _create(folder, config)
-    checkpoints = Checkpoints(folder / "checkpoints", config.keep, writer=devices.process == 0)
+    checkpoints = Checkpoints(folder / CHECKPOINTS, config.keep, writer=devices.process == 0)
     start = 0
     if resume:
         start, state = checkpoints.last(state, devices.say)
@@ -121,14 +141,14 @@ def train(
 def evaluate_run(folder: str | PathLike) -> dict[str, Any]:
     """The scores of a run's best checkpoint on the test set."""
     folder = check_path("folder", folder)
-    config, devices = read_config(folder / "config.json"), Devices()
-    if not (folder / "checkpoints").is_dir():
+    config, devices = read_config(folder / CONFIG), Devices()
+    if not (folder / CHECKPOINTS).is_dir():
         raise UserError(f"{folder} contains no checkpoints")
     check_model(config.model)
     check_model_memory(config.model)
     task = load_task(config)
     state = devices.copy(initial_state(config, task))
-    checkpoints = Checkpoints(folder / "checkpoints", config.keep, writer=False)
+    checkpoints = Checkpoints(folder / CHECKPOINTS, config.keep, writer=False)
     return _test(config, task, checkpoints, state, devices)[0]
 
 
@@ -210,7 +230,7 @@ def _validate(
 
 def _check_finite(state: TrainState, step: int) -> None:
     """Weights that are not finite must not become the last checkpoint."""
-    if not _finite(state.model):
+    if not _finite(trained_part(state.model)):
         raise _diverged("weights are not finite", step)
 
 
@@ -228,7 +248,7 @@ def _diverged(what: str, step: int) -> UserError:
 
 def _check_folder(folder: pathlib.Path, config: Config, resume: bool) -> None:
     """Raise `UserError` if the folder contains another run, before any data is read."""
-    path = folder / "config.json"
+    path = folder / CONFIG
     if resume:
         if read_config(path) != config:
             raise UserError(f"{folder} contains a run with other settings", argument="config")
@@ -241,7 +261,7 @@ def _check_folder(folder: pathlib.Path, config: Config, resume: bool) -> None:
 def _create(folder: pathlib.Path, config: Config) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / "config.json", config.to_json().encode())
+        write_whole(folder / CONFIG, config.to_json().encode())
     except OSError as error:
         raise UserError(f"cannot write in {folder}: {error.strerror}", argument="folder") from None
 
@@ -264,20 +284,22 @@ def _finish(
         "provenance": provenance(),
     }
     if devices.process == 0:
-        write_whole(folder / "result.json", json.dumps(result, indent=2).encode())
-        save(folder / "model.safetensors", jax.tree.map(np.asarray, model))
-        tensors = {"logits": predictions.outputs, "targets": predictions.targets}
-        write_tensors(
-            folder / "predictions.safetensors", tensors, {"format": "fractal.predictions 1"}
-        )
+        write_whole(folder / RESULT, json.dumps(result, indent=2).encode())
+        arrays, rest = eqx.partition(model, eqx.is_array)
+        save(folder / WEIGHTS, eqx.combine(jax.tree.map(np.asarray, arrays), rest))
+        write_predictions(folder, predictions)
     return result
 
 
-def _peak_memory() -> int:
-    """Bytes at most in use so far, on the device or in this process."""
+def _peak_memory() -> int | None:
+    """Bytes at most in use so far, on the device or in this process; None where not known."""
     stats = jax.local_devices()[0].memory_stats()
     if stats and "peak_bytes_in_use" in stats:
         return int(stats["peak_bytes_in_use"])
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 

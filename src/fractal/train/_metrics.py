@@ -1,11 +1,12 @@
 """Metrics of a run: metrics.jsonl in its folder, a progress bar, and other loggers."""
 
+import contextlib
 import importlib
 import json
 import pathlib
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._errors import UserError
 from .._files import write_whole
+from .._run_folder import METRICS, metric_lines
 
 _SECONDS_BETWEEN_LINES = 5.0
 _PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb", "trackio": "trackio"}
@@ -46,7 +48,7 @@ class MetricsLogger:
         writes: bool,
         loggers: Sequence[Logger] = (),
     ):
-        self._path, self._writes, self._loggers = folder / "metrics.jsonl", writes, loggers
+        self._path, self._writes, self._loggers = folder / METRICS, writes, loggers
         self._steps, self._batch, self._shown = steps, batch, {}
         self._last, self._speed = (start, time.monotonic()), ""
         self._bar = None
@@ -102,39 +104,46 @@ def _keep_until(path: pathlib.Path, step: int) -> None:
     if not path.exists():
         return
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            if json.loads(line)["step"] > step:
+    with contextlib.suppress(UserError):  # what follows a corrupted line is lost
+        for raw, line in metric_lines(path.parent):
+            if line["step"] > step:
                 break
-        except ValueError:
-            break  # incomplete: the run was killed
-        kept.append(line + "\n")
-    write_whole(path, "".join(kept).encode())
+            kept.append(raw + b"\n")
+    write_whole(path, b"".join(kept))
 
 
-def find_loggers(names: Sequence[str]) -> dict[str, Any]:
-    """The packages of loggers by name."""
-    found = {}
+def find_loggers(names: Sequence[str | Logger]) -> list[tuple[str, Any]]:
+    """The package of each logger with its name; a logger that is an object has the name ""."""
+    found = []
     for name in names:
+        if isinstance(name, Logger) and not isinstance(name, type):
+            found.append(("", name))
+            continue
         if not isinstance(name, str) or name not in _PACKAGES:
             known = ", ".join(_PACKAGES)
-            raise UserError(f"must be some of {known}, got {name!r:.60}", argument="loggers")
+            message = f"must be some of {known}, or have log and finish, got {name!r:.60}"
+            raise UserError(message, argument="loggers")
         try:
-            found[name] = importlib.import_module(_PACKAGES[name])
+            found.append((name, importlib.import_module(_PACKAGES[name])))
         except ImportError:
             message = f"{name} is not installed: pip install 'fractal-ssm[{name}]'"
             raise UserError(message, argument="loggers") from None
     return found
 
 
-def open_loggers(found: Mapping[str, Any], folder: pathlib.Path, settings: dict) -> list[Logger]:
+def open_loggers(
+    found: Sequence[tuple[str, Any]], folder: pathlib.Path, settings: dict
+) -> list[Logger]:
     """Loggers of a run, from the packages found."""
-    return [
-        _TensorBoard(package.SummaryWriter(str(folder / name)))
-        if name == "tensorboard"
-        else package.init(project="fractal", name=folder.name, config=settings)
-        for name, package in found.items()
-    ]
+    opened: list[Logger] = []
+    for name, package in found:
+        if not name:
+            opened.append(package)
+        elif name == "tensorboard":
+            opened.append(_TensorBoard(package.SummaryWriter(str(folder / name))))
+        else:
+            opened.append(package.init(project="fractal", name=folder.name, config=settings))
+    return opened
 
 
 class _TensorBoard:

@@ -3,16 +3,17 @@
 import dataclasses
 import functools
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
-from .._checks import check_choice, check_count, check_name, check_type
+from .._checks import check_choice, check_count, check_name, check_positive, check_type
 from .._errors import UserError
+from .._registration import check_new_name
 from .._weights import register_classes
 from ..nn import Gate, Positions, SequenceModel, roles
 from ..tasks import Task
@@ -20,9 +21,21 @@ from ._config import ModelConfig
 
 Kind = Literal["mixer", "block", "model"]
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# Arguments that the settings give to every factory; all others are options.
-_GIVEN = ("self", "task", "width", "depth", "bidirectional", "dropout", "key")
+# Arguments that are no options: the settings give them to every factory that has them.
+_GIVEN = ("self", "task", "width", "depth", "key")
+_PASSED = {
+    "mixer": ("bidirectional", "dropout"),
+    "block": ("bidirectional", "dropout"),
+    "model": ("bidirectional", "dropout", "pooling", "dtype"),
+}
+# Settings of the parts that `SequenceModel` and `Block` add to a mixer or block.
+_AROUND = {
+    "mixer": ("gate", "norm", "dropout", "pooling", "dtype"),
+    "block": ("pooling", "dtype"),
+    "model": (),
+}
+CHOICES = ("gate", "norm", "dropout", "pooling", "bidirectional", "dtype")
+_DEFAULTS = {"bidirectional": True, "dropout": 0.0, "pooling": "mean", "dtype": "float32"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,12 +62,33 @@ class ModelSpec:
         """Whether the factory has an argument of this name."""
         return name in self.parameters()
 
+    def open_ended(self) -> bool:
+        """Whether the factory takes arguments of any name."""
+        kinds = [one.kind for one in self.parameters().values()]
+        return inspect.Parameter.VAR_KEYWORD in kinds
+
+    def takes(self, setting: str) -> bool:
+        """Whether the model has this one of the `CHOICES`."""
+        if setting in _AROUND[self.kind]:
+            return True
+        return setting in _PASSED[self.kind] and (self.accepts(setting) or self.open_ended())
+
+    def needs(self, setting: str) -> bool:
+        """Whether the factory is given this one of the `CHOICES` always.
+
+        A factory of a whole model has defaults of its own.
+        """
+        if not self.accepts(setting):
+            return False
+        required = self.parameters()[setting].default is inspect.Parameter.empty
+        return required or self.kind != "model"
+
     def options(self) -> list[str] | None:
         """Names that `ModelConfig.options` may have; None where the factory takes any."""
-        found = self.parameters()
-        if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found.values()):
+        if self.open_ended():
             return None
-        own = [name for name in found if name not in _GIVEN]
+        given = (*_GIVEN, *_PASSED[self.kind])
+        own = [name for name in self.parameters() if name not in given]
         return own if self.positions == "none" else [*own, "positions"]
 
 
@@ -81,10 +115,12 @@ def register_model(
 
     **Arguments:**
 
-    - `name`: letters, digits and underscores; used in settings and as the prefix of the classes in
-      saved files.
+    - `name`: a letter, followed by letters, digits, `-` or `_`; used in settings and as the prefix
+      of the classes in saved files. Registering the same factory again replaces it, as when a
+      notebook cell is run twice; any other factory under a name in use raises `ValueError`.
     - `factory`: makes one module. What it is called with depends on `kind`. Its other arguments are
-      set by `ModelConfig.options`; `bidirectional` and `dropout` are passed where it has them.
+      set by `ModelConfig.options`; `bidirectional` and `dropout` are passed where it has them, and
+      `pooling` and `dtype` where it makes a whole model.
     - `kind`: `"mixer"`: `factory(width, *, key, …)` makes the mixer of a `fractal.nn.Block`;
       `"block"`: `factory(width, *, key, …)` makes a whole block; `"model"`:
       `factory(task, *, width, depth, key, …)` makes the whole model, which is called as
@@ -101,7 +137,8 @@ def register_model(
     - `setup_bytes`: memory that the factory needs for a given `size`, besides its parameters.
     - `classes`: all classes of the user's that the model consists of, in addition to `factory`.
     """
-    check_new_name("name", name, _MODELS)
+    known = _MODELS.get(name) if isinstance(name, str) else None
+    check_new_name("model", name, _MODELS, known and known.factory, factory)
     if not callable(factory):
         raise UserError(f"must be callable, got {factory!r:.60}", argument="factory")
     check_choice("kind", kind, get_args(Kind))
@@ -121,7 +158,7 @@ def register_model(
         setup_bytes,
     )
     _check_arguments(name, spec)
-    register_classes(name, _own_classes(factory, classes))
+    register_classes(name.replace("-", "_"), _own_classes(factory, classes))
     _MODELS[name] = spec
 
 
@@ -139,7 +176,7 @@ def _check_arguments(name: str, spec: ModelSpec) -> None:
         found = spec.parameters()
     except (TypeError, ValueError):
         raise UserError(f"{name}: the factory has no signature", argument="factory") from None
-    open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found.values())
+    open_ended = spec.open_ended()
     needed = ["task", "width", "depth"] if spec.kind == "model" else ["width"]
     for argument in [*needed, "key"]:
         if argument not in found and not open_ended:
@@ -147,20 +184,22 @@ def _check_arguments(name: str, spec: ModelSpec) -> None:
                             argument="factory")  # fmt: skip
     for role in ("size", "length"):
         option = getattr(spec, role)
+        if option is not None and not isinstance(option, str):
+            raise UserError(f"must be a name, got {option!r:.60}", argument=role)
         if option is not None and option not in found and not open_ended:
             raise UserError(f"the factory of {name} has no argument {option!r}", argument=role)
     check_count("grain", spec.grain, 1)
-
-
-def check_new_name(argument: str, name: object, known: Any) -> None:
-    """A name that can be used in settings and files, and is not taken."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if spec.settings_of is not None and not (
+        isinstance(spec.settings_of, str) and spec.settings_of
+    ):
         raise UserError(
-            f"must be a letter followed by letters, digits or underscores, got {name!r:.60}",
-            argument=argument,
+            f"must be the name of a model, got {spec.settings_of!r:.60}", argument="settings_of"
         )
-    if name in known:
-        raise UserError(f"{name!r} is registered already: choose another name", argument=argument)
+    if spec.max_lr is not None:
+        check_positive("max_lr", spec.max_lr)
+    if spec.setup_bytes is not None and not callable(spec.setup_bytes):
+        message = f"must be a function of the size, got {spec.setup_bytes!r:.60}"
+        raise UserError(message, argument="setup_bytes")
 
 
 def model_names() -> tuple[str, ...]:
@@ -190,10 +229,8 @@ def check_model(model: ModelConfig) -> None:
                 check_name(f"option of {model.name}", name, known)
             except UserError as error:
                 raise UserError(error.message, argument=f"model.options.{name}") from None
-    if spec.kind == "mixer":
-        return
-    for name in ("gate", "norm"):
-        if getattr(model, name) is not None:
+    for name in CHOICES:
+        if getattr(model, name) is not None and not spec.takes(name):
             message = f"the model {model.name} has no choice of {name}: leave it out"
             raise UserError(message, argument=f"model.{name}")
 
@@ -201,15 +238,20 @@ def check_model(model: ModelConfig) -> None:
 def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
     """The model for a task, with new weights."""
     check_model(model)
+    check_type("task", task, Task)
+    if not isinstance(key, jax.Array):
+        raise UserError(f"must be a random key of JAX, got {key!r:.60}", argument="key")
     spec, options = _MODELS[model.name], dict(model.options)
     if spec.length is not None:
         options.setdefault(spec.length, task.length)
     positions: Any = spec.positions
     if positions != "none":
         positions = options.pop("positions", positions)
-    for name in ("bidirectional", "dropout"):
-        if spec.accepts(name):
-            options.setdefault(name, getattr(model, name))
+    given = {name: x for name in CHOICES if (x := getattr(model, name)) is not None}
+    values = _DEFAULTS | given
+    for name in _PASSED[spec.kind]:
+        if spec.needs(name) or (name in given and name not in _AROUND[spec.kind]):
+            options.setdefault(name, values[name])
     try:
         if spec.kind == "model":
             return spec.factory(task, width=model.width, depth=model.depth, key=key, **options)
@@ -218,7 +260,7 @@ def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
             parts: dict[str, Any] = {"block": made}
         else:
             gate, norm = model.gate or spec.gate, model.norm or "layer"
-            parts = {"mixer": made, "gate": gate, "norm": norm, "dropout": model.dropout}
+            parts = {"mixer": made, "gate": gate, "norm": norm, "dropout": values["dropout"]}
         return SequenceModel(
             task.inputs,
             task.outputs,
@@ -226,8 +268,8 @@ def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
             depth=model.depth,
             task=task.kind,
             tokens=task.tokens,
-            pooling=model.pooling,
-            dtype=model.dtype,
+            pooling=values["pooling"],
+            dtype=values["dtype"],
             positions=positions,
             length=task.length if positions == "learned" else None,
             final_norm=spec.final_norm,
@@ -244,7 +286,18 @@ def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
 def parameter_count(model: PyTree) -> int:
     """The number of trained parameters; buffers such as running averages are not counted."""
     leaves, kinds = jax.tree.leaves(model), jax.tree.leaves(roles(model))
-    return sum(x.size for x, role in zip(leaves, kinds, strict=True) if role != "buffer")
+    if jax.tree.structure(model) == jax.tree.structure(0) and not _is_parameter(model):
+        raise UserError(f"must be a model, got {model!r:.60}", argument="model")
+    return sum(
+        x.size
+        for x, role in zip(leaves, kinds, strict=True)
+        if role != "buffer" and _is_parameter(x)
+    )
+
+
+def _is_parameter(leaf: Any) -> bool:
+    """Whether it is an array of floats, possibly an abstract one."""
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.inexact)
 
 
 def config_parameter_count(model: ModelConfig, task: Task) -> int:
@@ -256,6 +309,7 @@ def config_parameter_count(model: ModelConfig, task: Task) -> int:
 def match_parameters(model: ModelConfig, task: Task, target: int) -> ModelConfig:
     """The model with its size chosen so that its parameter count is nearest to `target`."""
     check_model(model)
+    check_count("target", target, 1)
     spec = _MODELS[model.name]
     if spec.size is None:
         raise UserError(

@@ -11,6 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
+from .._checks import check_type
 from .._errors import UserError
 from ..nn import SequenceModel
 from ..tasks import Batch, Task
@@ -41,12 +42,16 @@ class TrainState(NamedTuple):
 
 def initial_state(config: Config, task: Task) -> TrainState:
     """The state before the first step."""
+    check_type("config", config, Config)
+    check_type("task", task, Task)
     model: Any = build(config.model, task, jax.random.key(config.seed))
-    _check_arrays(model)
+    model = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, model)
+    if not jax.tree.leaves(trained_part(model)):
+        raise UserError(f"model {config.model.name} has no parameters to train")
     return TrainState(
         model=model,
-        opt_state=make_optimizer(config.optimizer, config.steps).init(model),
-        average=jax.tree.map(jnp.copy, model) if config.optimizer.ema else None,
+        opt_state=make_optimizer(config.optimizer, config.steps).init(trained_part(model)),
+        average=_copied(model) if config.optimizer.ema else None,
         loss=jnp.zeros(()),
         metric=jnp.zeros(()),
         first_loss=jnp.zeros(()),
@@ -55,15 +60,13 @@ def initial_state(config: Config, task: Task) -> TrainState:
     )
 
 
-def _check_arrays(model: Any) -> None:
-    """All leaves are differentiable arrays; a user's model may contain others."""
-    for path, leaf in jax.tree_util.tree_leaves_with_path(model):
-        if not eqx.is_inexact_array(leaf):
-            name = jax.tree_util.keystr(path).lstrip(".")
-            raise UserError(
-                f"the model's field {name} must be an array of floats: declare it with "
-                f"equinox.field(static=True), got {leaf!r:.60}"
-            )
+def trained_part(model: Any) -> Any:
+    """The floating-point arrays of a model; None in place of all else, such as a dropout rate."""
+    return eqx.filter(model, eqx.is_inexact_array)
+
+
+def _copied(model: Any) -> Any:
+    return jax.tree.map(lambda x: jnp.copy(x) if eqx.is_array(x) else x, model)
 
 
 def evaluated(state: TrainState) -> Any:
@@ -82,10 +85,13 @@ def losses_of(task: Task, outputs: Array, labels: Any) -> tuple[Array, Array]:
 
 def make_train_step(config: Config, task: Task) -> Callable[[TrainState, Batch, Any], TrainState]:
     """The compiled train step: `step(state, batch, number)`, with numbers from 1."""
+    check_type("config", config, Config)
+    check_type("task", task, Task)
     optimizer = make_optimizer(config.optimizer, config.steps)
     root = jax.random.fold_in(jax.random.key(config.seed), _DROPOUT)  # apart from the weights'
 
-    def objective(model: Any, batch: Batch, key: Array):
+    def objective(trained: Any, rest: Any, batch: Batch, key: Array):
+        model = eqx.combine(trained, rest)
         keys = jax.random.split(key, len(batch.labels))
         outputs, statistics = jax.vmap(
             functools.partial(outputs_of, model), axis_name="batch", out_axes=(0, None)
@@ -93,19 +99,25 @@ def make_train_step(config: Config, task: Task) -> Callable[[TrainState, Batch, 
         losses, metrics = losses_of(task, outputs, batch.labels)
         return losses.mean(), (statistics, metrics.mean())
 
-    @functools.partial(jax.jit, donate_argnums=0)
-    def train_step(
-        state: TrainState, batch: Batch, root: Array, step: Int[Array, ""]
-    ) -> TrainState:
+    @functools.partial(eqx.filter_jit, donate="all-except-first")
+    def train_step(kept: tuple[Batch, Array, Int[Array, ""]], state: TrainState) -> TrainState:
+        batch, root, step = kept
         key = jax.random.fold_in(root, step)
+        trained, rest = eqx.partition(state.model, eqx.is_inexact_array)
         differentiate = jax.value_and_grad(objective, has_aux=True)
-        (loss, (statistics, metric)), gradient = differentiate(state.model, batch, key)
-        model, opt_state = apply_gradient(optimizer, gradient, state.opt_state, state.model)
+        (loss, (statistics, metric)), gradient = differentiate(trained, rest, batch, key)
+        # JAX's gradient with respect to a complex number is the conjugate of the direction of
+        # steepest ascent.
+        gradient = jax.tree.map(jnp.conj, gradient)
+        trained, opt_state = apply_gradient(optimizer, gradient, state.opt_state, trained)
+        model = eqx.combine(trained, rest)
         if isinstance(model, SequenceModel):
             model = model.with_statistics(statistics)
         average = state.average
         if average is not None:
-            average = moving_average(average, model, config.optimizer.ema)
+            kept_part = trained_part(average)
+            mean = moving_average(kept_part, trained_part(model), config.optimizer.ema)
+            average = eqx.combine(mean, model)
         restart = (step - 1) % config.log_every == 0
         return state._replace(
             model=model,
@@ -117,7 +129,7 @@ def make_train_step(config: Config, task: Task) -> Callable[[TrainState, Batch, 
         )
 
     # The seed is an argument, so that all seeds share one compilation.
-    return lambda state, batch, step: train_step(state, batch, root, step)
+    return lambda state, batch, step: train_step((batch, root, step), state)
 
 
 def step_number(step: int) -> np.ndarray:

@@ -1,15 +1,16 @@
 """Settings by task, size and model: registration of tasks, and presets."""
 
 import dataclasses
+import pathlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from .. import tasks
 from .._checks import check_name, check_type
 from .._errors import UserError
 from ..tasks import Preset, Request, Task
 from ._config import Config, DataConfig, ModelConfig, Option
-from ._models import spec_of
+from ._models import CHOICES, spec_of
 
 _BANK = 8  # blocks of the default filter bank over α
 
@@ -26,6 +27,7 @@ def register_task(
     name: str,
     loader: Callable[[Request], Task] | None = None,
     *,
+    fetcher: Callable[[Any], pathlib.Path] | None = None,
     config: Config | None = None,
     paper: Sequence[Config] = (),
 ) -> None:
@@ -33,9 +35,11 @@ def register_task(
 
     **Arguments:**
 
-    - `name`: letters, digits, `-` and `_`.
+    - `name`: a letter, followed by letters, digits, `-` or `_`.
     - `loader`: takes a `fractal.tasks.Request` and returns a `fractal.tasks.Task`, such as
       `fractal.tasks.from_arrays` builds. None for a task that `fractal.tasks` knows already.
+    - `fetcher`: downloads the task's data, for `fractal.tasks.fetch` and `fractal data`; takes a
+      source (`"auto"`, …) and returns a folder.
     - `config`: settings of the preset `"mini"`; by default those of `Config`.
     - `paper`: settings of the preset `"paper"`. The first are for all models that no others are
       for.
@@ -47,7 +51,9 @@ def register_task(
     for one in paper:
         check_type("paper", one, Config)
     if loader is not None:
-        tasks.register(name, loader)
+        tasks.register(name, loader, fetcher=fetcher)
+    elif fetcher is not None:
+        raise UserError("is needed with a fetcher", argument="loader")
     elif name not in tasks.names():
         raise UserError(f"is needed: there is no task {name!r} yet", argument="loader")
     elif name in _PRESETS:
@@ -100,8 +106,11 @@ def _adapted(config: Config, name: str) -> Config:
     options: dict[str, Option] = {}
     if given.name == "s5" and name == "fractal":  # the same number of states
         options = _as_fractal(given)
-    norm = given.norm if spec.kind == "mixer" else None
-    model = dataclasses.replace(given, name=name, gate=None, norm=norm, options=options)
+    kept: dict[str, Any] = {
+        choice: getattr(given, choice) if spec.takes(choice) else None for choice in CHOICES
+    }
+    kept["gate"] = None
+    model = dataclasses.replace(given, name=name, options=options, **kept)
     optimizer = config.optimizer
     if spec.max_lr is not None:
         optimizer = dataclasses.replace(optimizer, lr=min(optimizer.lr, spec.max_lr))
