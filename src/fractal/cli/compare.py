@@ -50,7 +50,7 @@ class Compare(Settled):
     """
 
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASKS)]
-    models: str = ",".join(model_names())
+    models: str = dataclasses.field(default_factory=lambda: ",".join(model_names()))
     seeds: int = 3
     preset: Literal["mini", "paper"] = "mini"
     out: pathlib.Path | None = None

@@ -177,8 +177,8 @@ _DATA = {"image": "CIFAR-10", "text": "the IMDB reviews", "smnist": "MNIST", "ps
 def _download(name: str) -> Any:
     what = _DATA.get(name, f"the data of task {name}")
     description = (
-        f"Download {what} and prepare it for training, in the cache: ~/.cache/fractal or the "
-        f"folder in FRACTAL_DATA.\n\nExample: fractal data {name}"
+        f"Download {what} and prepare it for training, in ~/.cache/fractal or the folder in "
+        f"FRACTAL_DATA.\n\nExample: fractal data {name}"
     )
     found = tyro.conf.subcommand(name, description=description, default=Download(name))
     return Annotated[Download, found]
@@ -191,7 +191,7 @@ class Data:
     Example: fractal data listops --out lra
 
     Args:
-        plugin: a file FILE.py or a module that registers tasks with a fetcher; repeatable.
+        plugin: a file FILE.py or a module that registers tasks.
     """
 
     what: Any
