@@ -1,7 +1,6 @@
 """Settings and fixtures for all tests."""
 
 import os
-import sys
 
 import hypothesis
 import numpy as np
@@ -23,27 +22,23 @@ hypothesis.settings.register_profile("fractal", deadline=None, derandomize=True,
 hypothesis.settings.load_profile("fractal")
 
 
+# Files of a user's own, which register models and tasks when they are imported.
+collect_ignore_glob = ["train/custom/*"]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def registries():
-    """Models, tasks and classes that the tests of a module register are gone after it."""
+    """What the tests of a module register is removed after it."""
+    from fractal import _weights
+    from fractal.tasks import _registry
+    from fractal.train import _models, _tasks
+
+    registered = (_models._MODELS, _tasks._PRESETS, _registry._ENTRIES, _weights._registered)
+    before = [dict(registry) for registry in registered]
     yield
-    for module, name in (
-        ("fractal.train._models", "_MODELS"),
-        ("fractal.train._tasks", "_PRESETS"),
-        ("fractal.tasks._registry", "_ENTRIES"),
-        ("fractal._weights", "_registered"),
-    ):
-        if module in sys.modules:
-            registry = getattr(sys.modules[module], name)
-            kept = {key: value for key, value in registry.items() if _is_ours(value)}
-            registry.clear()
-            registry.update(kept)
-
-
-def _is_ours(value):
-    """Whether a registered entry belongs to the library."""
-    source = getattr(value, "factory", getattr(value, "loader", value))
-    return getattr(source, "__module__", "fractal.").startswith("fractal.")
+    for registry, entries in zip(registered, before, strict=True):
+        registry.clear()
+        registry.update(entries)
 
 
 @pytest.fixture

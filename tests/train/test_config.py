@@ -165,7 +165,7 @@ def test_a_wrong_value_in_a_file_is_named_with_its_path(tmp_path, change, messag
         (b'{"data": "\xff"}', "is not JSON"),
         (b"[" * 100_000, "is not JSON: recursion limit exceeded"),
         (b'{"data":' * 5_000, "is not JSON: recursion limit exceeded"),
-        (b" " * 2_000_000, "is too large for settings"),
+        (b" " * 2_000_000, "is too large"),
     ],
 )
 def test_a_file_without_settings_is_rejected_in_one_line(tmp_path, content, message):

@@ -101,5 +101,5 @@ def _check_not_empty(arguments: list[str]) -> None:
         if word == "" or (word.startswith("--") and word.endswith("=")):
             flag = word[:-1] or (before if before.startswith("-") else "")
             raise UserError(
-                f"{flag}: must not be empty" if flag else "an argument must not be empty"
+                f"{flag} must not be empty" if flag else "an argument must not be empty"
             )

@@ -52,7 +52,7 @@ class Compare(Settled):
     """
 
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASKS)]
-    models: str = ",".join(model_names())
+    models: str = dataclasses.field(default_factory=lambda: ",".join(model_names()))
     seeds: int = 3
     preset: Literal["mini", "paper"] = "mini"
     out: Annotated[pathlib.Path | None, NO_HINT] = None

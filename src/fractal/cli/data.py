@@ -174,8 +174,8 @@ _DATA = {"image": "CIFAR-10", "text": "the IMDB reviews", "smnist": "MNIST", "ps
 def _download(name: str) -> Any:
     what = _DATA.get(name, f"the data of task {name}")
     description = (
-        f"Download, verify and prepare {what} for training, in the cache: ~/.cache/fractal, "
-        f"or the folder in FRACTAL_DATA.\n\nExample: fractal data {name}"
+        f"Download {what} and prepare it for training, in ~/.cache/fractal or the folder in "
+        f"FRACTAL_DATA.\n\nExample: fractal data {name}"
     )
     found = tyro.conf.subcommand(name, description=description, default=Download(name))
     return Annotated[Download, found]
@@ -188,7 +188,7 @@ class Data:
     Example: fractal data listops --out lra
 
     Args:
-        plugin: Python file or module that registers tasks with a fetcher.
+        plugin: Python file or module that registers tasks.
     """
 
     what: Any

@@ -87,7 +87,7 @@ def _one_line(event: Any, kind: Any, arguments: Sequence[str], program: str) -> 
             return f"{program} must be followed by one of {names}"
         case "InvalidChoice":
             allowed = ", ".join(sorted(choice for choice in event.choices if choice != "None"))
-            return f"{_name(event.argument)}: must be one of {allowed}, got {event.value!r}"
+            return f"{_name(event.argument)} must be one of {allowed}, got {event.value!r}"
         case "BadValue":
             return f"{_name(event.argument)}: needs a value"
         case "InstantiationFailure":
@@ -104,7 +104,7 @@ def _wrong_value(event: Any, arguments: Sequence[str]) -> str:
     for word, value in itertools.pairwise([*reversed(arguments), ""]):
         flag, equals, inline = value.partition("=")
         if expected is not None and flag.replace("_", "-") == name:
-            return f"{name}: must be {expected}, got {inline if equals else word!r}"
+            return f"{name} must be {expected}, got {inline if equals else word!r}"
     return f"{name}: {why}"
 
 
@@ -118,7 +118,9 @@ def _unknown(tokens: Sequence[str], kind: Any, program: str) -> str:
     first = tokens[0].partition("=")[0]
     if not first.startswith("-"):
         return f"unexpected argument {tokens[0]!r}; see {program} --help"
-    near = difflib.get_close_matches(first, list(_flags(kind)), n=1)
+    # The flag may be one of another subcommand.
+    known = [flag for flag in _flags(kind) if flag != first]
+    near = difflib.get_close_matches(first, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"see {program} --help"
     return f"there is no option {first}: {hint}"
 

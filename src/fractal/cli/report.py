@@ -39,6 +39,8 @@ class Report:
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
 
     def run(self) -> int:
+        if self.out.exists() and not self.out.is_dir():
+            raise UserError(f"{self.out} is a file, not a folder", argument="out")
         html = self._runs() if self.runs else self._evidence()
         path = self.out / "index.html"
         try:

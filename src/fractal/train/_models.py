@@ -276,9 +276,12 @@ def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
             **parts,
             key=key,
         )
-    except UserError:
-        raise
     except (TypeError, ValueError) as error:
+        argument = getattr(error, "argument", None)
+        if isinstance(error, UserError) and argument in model.options:
+            raise UserError(error.message, argument=f"model.options.{argument}") from None
+        if isinstance(error, UserError) and (argument or "").startswith("model."):
+            raise
         why = " ".join(str(error).split())
         raise UserError(f"model {model.name}: {why}") from None
 
