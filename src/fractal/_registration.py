@@ -9,7 +9,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def check_new_name(kind: str, name: object, known: Any, registered: Any, given: Any) -> None:
-    """Refuse a name that cannot be used in settings and files, or that is taken.
+    """Raise `UserError` if a name cannot be used in settings and files, or is taken.
 
     `registered` is what has the name already, `given` what is to be registered. One definition may
     be registered again, as when a notebook cell is run twice.
