@@ -2,9 +2,9 @@
 
 # ruff: noqa: E402 - the check of the extra comes before the imports that need it.
 
-from .._extras import require
+from .._extras import require as _require
 
-require("train", "optax", "orbax.checkpoint", "pydantic", "rich")
+_require("train", "optax", "orbax.checkpoint", "pydantic", "rich")
 
 from . import _builtin as _builtin
 from . import presets as presets
