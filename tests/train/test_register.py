@@ -149,8 +149,8 @@ def factory(width, *, key):
         (lambda: register_model("x", factory, size="order"), "size: the factory of x has no"),
         (lambda: register_model("x", factory, length="long"), "length: the factory of x has no"),
         (lambda: register_model("x", factory, grain=0), "grain must be a whole number of at"),
-        (lambda: register_model("x", factory, max_lr=0.0), "max_lr must be a positive number"),
-        (lambda: register_model("x", factory, max_lr=float("nan")), "max_lr must be a positive"),
+        (lambda: register_model("x", factory, max_lr=0.0), "max_lr must be a finite"),
+        (lambda: register_model("x", factory, max_lr=float("nan")), "max_lr must be a finite"),
         (
             lambda: register_model("x", factory, settings_of=""),
             "settings_of must be the name of a model",
