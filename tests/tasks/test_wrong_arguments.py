@@ -124,7 +124,7 @@ WRONG = {
     "Batches(task, train, 99, training=True)": "a batch of 99 is larger than the data, 16",
     "Batches(task, train, 4, training=True, seed=-1)": "seed must be a whole number of at least 0",
     "Batches(task, train, 4, training=True, seed='x')": "seed must be a whole number",
-    "Batches(task, train, 4, training=True, buckets=0)": "buckets must be a whole number of at 1",
+    "Batches(task, train, 4, training=True, buckets=0)": "buckets must be a whole",
     "Batches(task, train, 4, training=True, process=1)": "process must be at most 0",
     "Batches(task, train, 4, training=True, processes=3)": "not a multiple of the 3 processes",
     "Batches(task, train, 4, training=True)[-1]": "number must be a whole number of at least 0",
