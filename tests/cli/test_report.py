@@ -134,4 +134,4 @@ def test_a_place_that_cannot_be_written_is_one_line(capsys):
     pathlib.Path("file").write_text("")
     code, _, err = run(capsys, "--out", "file")
     assert code == 2
-    assert err.splitlines()[-1].startswith("fractal: cannot write file/index.html: ")
+    assert err.splitlines()[-1].startswith("fractal: --out: file is a file, not a folder")

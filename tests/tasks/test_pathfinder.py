@@ -184,7 +184,9 @@ def test_generating_never_overwrites(tmp_path):
     (tmp_path / "pathfinder32" / HARD).mkdir(parents=True)
     with pytest.raises(DataError, match=r"^out: .* already exists"):
         generate(tmp_path, SMALL, seed=0, workers=1)
-    with pytest.raises(ValueError, match=r"^count must be at least 10 for three splits, got 9"):
+    with pytest.raises(
+        ValueError, match=r"^count must be a whole number of at least 10 for three splits, got 9"
+    ):
         generate(tmp_path / "few", SMALL._replace(examples=9), seed=0, workers=1)
 
 

@@ -60,7 +60,7 @@ class Stock(eqx.Module):
     def __call__(self, x, *, lengths=None, key=None):
         hidden = jnp.tanh(self.norm(self.first(x.mean(axis=0))))
         hidden = self.dropout(hidden, key=key, inference=key is None)
-        return self.last(hidden) * self.rate * self.count
+        return self.last(hidden) * self.rate * self.count.astype(hidden.dtype)
 
 
 def load(request):
