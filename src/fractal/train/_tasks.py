@@ -57,7 +57,7 @@ def register_task(
     elif name not in tasks.names():
         raise UserError(f"is needed: there is no task {name!r} yet", argument="loader")
     elif name in _PRESETS:
-        raise UserError(f"{name!r} is registered already: choose another name", argument="name")
+        raise UserError(f"there is already a task {name!r}: choose another name", argument="name")
     published = tuple(_for_task(one, name, "paper") for one in paper)
     _PRESETS[name] = _Presets(_for_task(given, name, "mini"), published)
 
