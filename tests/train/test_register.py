@@ -163,7 +163,7 @@ def factory(width, *, key):
         ),
         (lambda: register_task("new", fetcher=print), "loader: is needed with a fetcher"),
         (lambda: register_task("listops", tasks.from_arrays), "there is already a task 'listops'"),
-        (lambda: register_task("listops"), "name: 'listops' is registered already"),
+        (lambda: register_task("listops"), "there is already a task 'listops'"),
         (lambda: register_task("new"), "loader: is needed: there is no task 'new' yet"),
         (lambda: register_task("a b", tasks.from_arrays), "name must be a letter followed by"),
     ],
