@@ -246,7 +246,7 @@ class Oscillator(eqx.Module):
     bidirectional: bool = eqx.field(static=True, default=False)
 
     def __init__(self, width, *, key):
-        self.rates = jnp.exp(1j * jnp.arange(width))
+        self.rates = jax.lax.complex(jnp.cos(jnp.arange(1.0 * width)), jnp.ones(width))
         self.dropout = eqx.nn.Dropout(0.1)
         self.mlp = eqx.nn.MLP(width, width, 4, 1, activation=jax.nn.gelu, key=key)
         self.bidirectional = False
@@ -254,7 +254,7 @@ class Oscillator(eqx.Module):
     def __call__(self, u, state=None, dt=None, lengths=None, mask=None):
         if len(u) % 8:
             raise ValueError("the length must be a multiple of 8")
-        return jax.vmap(self.mlp)(u) * self.rates.real, state
+        return jax.vmap(self.mlp)(u) * self.rates.real[None], state
 
     def step(self, u, state, dt=None):
         return self.mlp(u) * self.rates.real, state

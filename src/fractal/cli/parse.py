@@ -118,9 +118,9 @@ def _unknown(tokens: Sequence[str], kind: Any, program: str) -> str:
     first = tokens[0].partition("=")[0]
     if not first.startswith("-"):
         return f"unexpected argument {tokens[0]!r}; see {program} --help"
-    # The flag may be one of another subcommand.
-    known = [flag for flag in _flags(kind) if flag != first]
-    near = difflib.get_close_matches(first, known, n=1)
+    known = list(_flags(kind))
+    # A flag that is known belongs to another subcommand.
+    near = [] if first in known else difflib.get_close_matches(first, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"see {program} --help"
     return f"there is no option {first}: {hint}"
 
