@@ -9,7 +9,7 @@ import operator
 import os
 import pathlib
 from collections.abc import Iterable, Sequence
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from jaxtyping import Float
@@ -60,11 +60,11 @@ def check_order(order: SupportsIndex) -> int:
 
 
 def check_count(
-    name: str, count: object, smallest: int, largest: int | None = None, why: str = ""
+    name: str, count: Any, smallest: int, largest: int | None = None, why: str = ""
 ) -> int:
     """Validate an integer in [`smallest`, `largest`]; `why` explains the bounds."""
     try:
-        value = operator.index(count)  # type: ignore[arg-type]
+        value = operator.index(count)
     except TypeError:
         value = None
     if value is None or isinstance(count, bool):
@@ -117,12 +117,12 @@ def check_flag(name: str, value: bool) -> bool:
     return bool(value)
 
 
-def _number(value: object) -> float:
+def _number(value: Any) -> float:
     """Convert to float; NaN if the value is not a number."""
     if isinstance(value, str | bytes | bool):
         return np.nan
     try:
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         return np.nan
 

@@ -6,7 +6,7 @@ are not inside `jax.jit`, `jax.vmap` or `jax.grad`.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import jax
 import jax.core
@@ -45,7 +45,7 @@ def compiled_call(call: F) -> F:
         check_concrete(dt, lengths, mask, time=len(u) if u.ndim else 0)
         return _call_checked(run, self, u, state, dt, lengths, mask)
 
-    return wrapper  # type: ignore[return-value]  # the signature is that of `call`
+    return cast(F, wrapper)
 
 
 def compiled_step(step: F) -> F:
@@ -62,7 +62,7 @@ def compiled_step(step: F) -> F:
         check_concrete(dt)
         return _call_checked(run, self, u, state, dt)
 
-    return wrapper  # type: ignore[return-value]  # the signature is that of `step`
+    return cast(F, wrapper)
 
 
 def _call_checked(run: Callable, mixer: Any, u: Array, state: Any, *arguments: Any) -> Any:
