@@ -3,10 +3,10 @@ import pathlib
 import numpy as np
 import pytest
 
-import fractal.report.evidence as evidence
+import fractal.report.pages.evidence as evidence
 from fractal.cli import main
 from fractal.report.claims import of_ours
-from fractal.report.page import Section, Text
+from fractal.report.pages.page import Section, Text
 from pages import check_self_contained
 from run_folders import config, write_run
 

@@ -10,12 +10,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from fractal import theory
-from fractal.report import alpha_sweep, evidence, figures
 from fractal.report.claims import of_ours, of_paper
-from fractal.report.page import Chart, Charts, Folded, Section, Text, missing, render
+from fractal.report.pages import alpha_sweep, evidence, figures
+from fractal.report.pages.page import Chart, Charts, Folded, Section, Text, missing, render
+from fractal.report.pages.svg import svg
 from fractal.report.paper_tables import condition_numbers
 from fractal.report.speed import BENCHMARKS, read_benchmark
-from fractal.report.svg import svg
 from fractal.report.table import Spread, Table
 from pages import check_self_contained
 

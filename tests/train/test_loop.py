@@ -84,7 +84,7 @@ def test_the_scores_are_those_of_a_plain_loop_over_the_test_set(whole, tiny):
 
 
 def test_the_predictions_are_those_of_the_saved_model(whole, tiny):
-    tensors, _ = read_tensors(whole / "predictions.safetensors", "fractal.predictions 1")
+    tensors, _ = read_tensors(whole / "predictions.safetensors", "fractal.predictions", 1)
     model, task = fractal.load(whole / "model.safetensors"), load_task(tiny)
     np.testing.assert_array_equal(tensors["targets"], task.splits.test.labels)
     accuracy = np.mean(tensors["logits"].argmax(axis=1) == tensors["targets"])

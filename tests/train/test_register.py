@@ -95,7 +95,7 @@ def test_custom_blocks_and_models_are_trained_on_a_custom_regression(model, tmp_
     losses = {x["step"]: x["validation_loss"] for x in lines if "validation_loss" in x}
     assert losses[result["best_step"]] == min(losses.values())
     tensors, _ = fractal._files.read_tensors(
-        tmp_path / "run/predictions.safetensors", "fractal.predictions 1"
+        tmp_path / "run/predictions.safetensors", "fractal.predictions", 1
     )
     loaded, task = fractal.load(tmp_path / "run/model.safetensors"), load_task(config)
     inputs = np.stack([task.splits.test.documents(i)[0] for i in range(len(task.splits.test))])

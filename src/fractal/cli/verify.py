@@ -57,7 +57,7 @@ class Verify:
 
 
 def _draw(folder: pathlib.Path) -> list[pathlib.Path]:
-    from ..report.figures import draw_all  # matplotlib is slow to load
+    from ..report.pages.figures import draw_all  # matplotlib is slow to load
 
     try:
         return draw_all(folder)
