@@ -37,8 +37,9 @@ class Verify:
 
     def run(self) -> int:
         """Exit code 0 if all properties of this library hold, 1 otherwise."""
-        claims, table = verify(), condition_numbers()
+        # Figures first: a folder that cannot be written is reported before anything is measured.
         drawn = [] if self.figures is None else _draw(self.figures)
+        claims, table = verify(), condition_numbers()
         holds = all(claim.verdict != "fails" for claim in claims)
         if self.json:
             found = {
