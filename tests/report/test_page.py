@@ -56,7 +56,7 @@ def page_of(*blocks):
 
 
 def test_the_page_is_small_and_its_script_short(text):
-    folder = ROOT / "src" / "fractal" / "report" / "templates"
+    folder = ROOT / "src" / "fractal" / "report" / "pages" / "templates"
     script = (folder / "slider.js").read_text()
     assert len(script.splitlines()) < 100
     assert [path.name for path in folder.iterdir() if path.suffix == ".js"] == ["slider.js"]

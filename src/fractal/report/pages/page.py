@@ -24,6 +24,8 @@ from ..claims import Claim
 from ..table import Quartiles, Spread, Table, leaders, shown
 from .svg import svg
 
+_PACKAGE = __name__.rpartition(".")[0]
+
 
 @dataclasses.dataclass(frozen=True)
 class Text:
@@ -133,7 +135,7 @@ def _numbered() -> Callable[[Figure], markupsafe.Markup]:
 @functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__),
+        loader=jinja2.PackageLoader(_PACKAGE),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -153,5 +155,5 @@ def _marked(text: str) -> markupsafe.Markup:
 
 
 def _file(name: str) -> str:
-    folder = importlib.resources.files(__package__) / "templates"
+    folder = importlib.resources.files(_PACKAGE) / "templates"
     return (folder / name).read_text(encoding="utf-8")
