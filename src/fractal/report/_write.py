@@ -49,8 +49,9 @@ def write_report(
 
 
 def _paths(runs: object) -> list[pathlib.Path]:
-    several = isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike)
-    return [check_path("runs", run) for run in (runs if several else [runs])]
+    if isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
+        return [check_path("runs", run) for run in runs]
+    return [check_path("runs", runs)]
 
 
 def _of_runs(

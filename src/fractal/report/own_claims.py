@@ -63,7 +63,7 @@ def exact_on_polynomials() -> Claim:
 def stable() -> Claim:
     """The smallest real part of an eigenvalue."""
     smallest = min(
-        np.linalg.eigvals(theory.operator(theory.Fractional(alpha), order).A).real.min()
+        np.real(np.linalg.eigvals(theory.operator(theory.Fractional(alpha), order).A)).min()
         for alpha in (0.01, *ALPHAS, 0.99)
         for order in (*ORDERS, 128)
     )
