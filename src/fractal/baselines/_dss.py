@@ -20,6 +20,7 @@ from .._engine.inputs import (
     compiled_step,
     mask_padding,
 )
+from .._engine.pair import Pair
 from .._engine.step_size import dt_range
 from ..nn import role
 from ._convolution import check_causal, check_scalar_dt, convolve
@@ -161,8 +162,10 @@ class DSS(eqx.Module):
 
     def _system(self, dt: ArrayLike | None) -> Diagonal:
         eigenvalues, x = self._exponents(dt)
-        _, complement = gate_and_complement("zoh", (-x.real, -x.imag), jnp.ones((), self.D.dtype))
-        return Diagonal(x, jax.lax.complex(*complement) / -eigenvalues, from_pairs(self.W), self.D)
+        one = jnp.ones((), self.D.dtype)
+        _, complement = gate_and_complement("zoh", Pair(-x.real, -x.imag), one)
+        b = jax.lax.complex(*complement.parts) / -eigenvalues
+        return Diagonal(x, b, from_pairs(self.W), self.D)
 
     def _softmax_kernels(
         self, dt: ArrayLike | None, length: int
@@ -179,9 +182,9 @@ class DSS(eqx.Module):
         square = denominator.real**2 + denominator.imag**2 + _SMALLEST_SQUARE
         inverse = denominator.conj() / square.astype(x.dtype)
         _, complement = gate_and_complement(
-            "zoh", (-decaying.real, -decaying.imag), jnp.ones((), x.real.dtype)
+            "zoh", Pair(-decaying.real, -decaying.imag), jnp.ones((), x.real.dtype)
         )
-        weights = from_pairs(self.W) * -jax.lax.complex(*complement)[None] * inverse[None]
+        weights = from_pairs(self.W) * -jax.lax.complex(*complement.parts)[None] * inverse[None]
         forward = exponential_sums(jnp.where(grows[None], 0.0, weights), decaying, length)
         backward = exponential_sums(jnp.where(grows[None], weights, 0.0), decaying, length)
         return forward + backward[..., ::-1]

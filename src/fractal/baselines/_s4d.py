@@ -12,6 +12,7 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 from .._checks import check_choice, check_count, check_flag, check_order
 from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
 from .._engine.inputs import check_key, compiled_call, compiled_step
+from .._engine.pair import Pair
 from .._engine.step_size import dt_range
 from ..nn import role
 from ._convolution import check_causal, check_scalar_dt
@@ -134,9 +135,9 @@ class S4D(eqx.Module):
         step = jnp.exp(self.log_dt)[:, None]
         factor = check_scalar_dt(dt, self.D.dtype)
         _, complement = gate_and_complement(
-            self.discretization, (decay * step, -frequency * step), factor
+            self.discretization, Pair(decay * step, -frequency * step), factor
         )
-        b = B * jax.lax.complex(*complement) / jax.lax.complex(decay, -frequency)
+        b = B * jax.lax.complex(*complement.parts) / jax.lax.complex(decay, -frequency)
         x = -decay * step * factor, frequency * step * factor
         w = jax.lax.complex(*(x if self.discretization == "zoh" else _log_bilinear(*x)))
         return Diagonal(w, b, 2 * from_pairs(self.C), self.D)

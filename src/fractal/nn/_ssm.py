@@ -12,7 +12,6 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag, check_order, check_real
-from .._engine.chunked import states
 from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
 from .._engine.inputs import (
     check_durations,
@@ -25,7 +24,9 @@ from .._engine.inputs import (
     last_state,
     mask_padding,
 )
-from .._engine.parts import Parts, complex_to_real, real_to_complex
+from .._engine.pair import Pair, complex_to_real, real_to_complex
+from .._engine.recurrence import Scans, states
+from .._engine.solvers import METHODS
 from .._engine.step_size import dt_range
 from ._clock import CLOCKS, elapsed_per_step, reversed_elapsed
 from ._filter_bank import FreeBank, LearnedAlphaBank, initial_alphas
@@ -72,6 +73,7 @@ class FractalSSM(eqx.Module):
     clock: str = eqx.field(static=True)
     discretization: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
+    scan: str = eqx.field(static=True, default="auto")
 
     def __init__(
         self,
@@ -88,6 +90,7 @@ class FractalSSM(eqx.Module):
         dt_max: float | None = None,
         length: SupportsIndex | None = None,
         imaginary: str | None = None,
+        scan: str = "auto",
         key: PRNGKeyArray,
     ):
         """
@@ -112,6 +115,8 @@ class FractalSSM(eqx.Module):
           with `length`; for the scale-invariant clock [0.3, 3], or [0.3, length/2].
         - `length`: expected length of the sequences, if known; sets the range of Δ.
         - `imaginary`: imaginary part for `init="published"`: `"lin"`, `"inv"` or `"none"`.
+        - `scan`: method of the scan: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`; see
+          `linear_scan`.
         """
         key = check_key(key)
         width, order = check_count("width", width, smallest=1), check_order(order)
@@ -133,7 +138,7 @@ class FractalSSM(eqx.Module):
         self.sizes = tuple(len(block.rates) for block in blocks)
         check_memory(16.0 * width * sum(self.sizes), f"width={width} and order={order}")
         self.clock, self.discretization = clock, discretization
-        self.bidirectional = bidirectional
+        self.bidirectional, self.scan = bidirectional, scan
 
         rates = jnp.asarray(np.concatenate([block.rates for block in blocks]))
         gains = jnp.asarray(np.concatenate([block.gains for block in blocks]))
@@ -155,6 +160,7 @@ class FractalSSM(eqx.Module):
     def __check_init__(self):
         check_choice("clock", self.clock, CLOCKS)
         check_choice("discretization", self.discretization, DISCRETIZATIONS)
+        check_choice("scan", self.scan, METHODS)
         modes, width = sum(self.sizes), len(self.D)
         read = modes * (4 if self.bidirectional else 2)
         if self.B.shape != (2 * modes, width) or self.C.shape != (width, read):
@@ -193,18 +199,19 @@ class FractalSSM(eqx.Module):
 
         signal = mask_padding(u.astype(self.D.dtype), kept)
         clock_mask = kept if end is None else None
-        elapsed = elapsed_per_step(self.clock, length, state.time, dt, clock_mask)
-        x = self._states(False, signal, elapsed, state.modes)
-        C, C_reverse = jnp.split(self.C, 2, axis=1) if self.bidirectional else (self.C, None)
-        y = x @ C.T
-        if C_reverse is not None:
+        reverse, starts = (False,), (complex_to_real(state.modes),)
+        elapsed = (elapsed_per_step(self.clock, length, state.time, dt, clock_mask),)
+        if self.bidirectional:
             # On the scale-invariant clock the start of the reverse scan depends on the padding.
             reverse_mask = clock_mask if self.clock == "uniform" else kept
-            elapsed = reversed_elapsed(self.clock, length, dt, reverse_mask)
-            y += self._states(True, signal, elapsed, jnp.zeros_like(state.modes)) @ C_reverse.T
+            elapsed = *elapsed, reversed_elapsed(self.clock, length, dt, reverse_mask)
+            reverse, starts = (False, True), (None, None)
+        scans = Scans(self.scan, reverse)
+        x = states(scans, self.discretization, self._modes(), elapsed, signal, starts)
+        y = x @ self.C.T + self.D[None] * signal
         duration = jnp.broadcast_to(dt, (length,)).sum(where=kept)
-        modes = real_to_complex(last_state(x, end, complex_to_real(state.modes)))
-        y += self.D[None] * signal
+        forward = scans.split(x)[0]
+        modes = real_to_complex(last_state(forward, end, complex_to_real(state.modes)))
         return y.astype(u.dtype), FractalState(modes, state.time + duration)
 
     @compiled_step
@@ -221,7 +228,8 @@ class FractalSSM(eqx.Module):
         w, B = self._modes()
         gate, complement = gate_and_complement(self.discretization, w, elapsed)
         response = B @ signal.astype(B.dtype)
-        z = jax.lax.complex(*gate) * state.modes + jax.lax.complex(*complement) * response
+        gate, complement = (jax.lax.complex(*pair.parts) for pair in (gate, complement))
+        z = gate * state.modes + complement * response
         y = self.C @ complex_to_real(z) + self.D * signal
         return y.astype(u.dtype), FractalState(z, state.time + dt)
 
@@ -230,16 +238,13 @@ class FractalSSM(eqx.Module):
         zero = jnp.zeros(sum(self.sizes), self.D.dtype)
         return FractalState(jax.lax.complex(zero, zero), jnp.zeros((), self.D.dtype))
 
-    def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
-        return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
-
-    def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
+    def _modes(self) -> tuple[Pair, Complex[Array, "modes width"]]:
         """λΔ (decay and rotation per unit step) and the steady-state response B/λ."""
         decay, frequency, gain = self.bank()
         B = real_to_complex(self.B, axis=0)
         B *= (gain.astype(B.dtype) / jax.lax.complex(decay, frequency))[:, None]
         dt = jnp.exp(per_mode(self.log_dt, self.sizes))
-        return (decay * dt, frequency * dt), B
+        return Pair(decay * dt, frequency * dt), B
 
 
 def _as_tuple(alphas: float | Sequence[float]) -> tuple[float, ...]:

@@ -1,0 +1,73 @@
+"""Recurrences over a sequence whose time axis is sharded over the devices of a mesh axis.
+
+Each device scans its part. The carry that enters a part follows from the decays and the last
+carries of all parts, which are gathered once.
+"""
+
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from .pair import Pair
+from .solvers import Step, end_and_decay, prefixes
+
+T = TypeVar("T")
+
+
+def entering(
+    axis_name: str,
+    method: str,
+    step: Step,
+    reverse: bool,
+    gates: Pair,
+    inputs: Float[Array, "time width"],
+    start: Pair | None,
+) -> Pair:
+    """The carry before the first step of this device's part."""
+    paired = gates.imag is not None
+    end, decay = end_and_decay(method, step, reverse, gates, inputs)
+    parts = lax.all_gather(jnp.stack([end.join(), decay.join()]), axis_name)
+    ends, decays = (Pair.split(parts[:, i], paired=paired) for i in range(2))
+    return prefixes(reverse, decays, ends, start)[lax.axis_index(axis_name)]
+
+
+def previous(
+    axis_name: str | None,
+    reverse: bool,
+    x: Float[Array, "time width"],
+    start: Float[Array, " width"] | None,
+) -> Float[Array, "time width"]:
+    """x_{k−1} for each step k, or x_{k+1} if `reverse`; `start` (None is zero) at the first one."""
+    before = jnp.zeros_like(x[0]) if start is None else start
+    if axis_name is not None:
+        size = lax.axis_size(axis_name)
+        forward = [(i, i + 1) for i in range(size - 1)]
+        sent = lax.ppermute(
+            x[0] if reverse else x[-1],
+            axis_name,
+            [(b, a) for a, b in forward] if reverse else forward,
+        )
+        before = jnp.where(is_first(axis_name, reverse), before, sent)
+    return jnp.concatenate([x[1:], before[None]] if reverse else [before[None], x[:-1]])
+
+
+def varying(axis_name: str | None, tree: T) -> T:
+    """Declare to `shard_map` that arrays, equal on all devices, may differ between them.
+
+    Custom derivative rules need it: the sum over devices, which the gradient of a common array is,
+    is then taken outside of them.
+    """
+    if axis_name is None:
+        return tree
+    device = lax.axis_index(axis_name)
+    return jax.tree.map(lambda x: jnp.where(device >= 0, x, x), tree)
+
+
+def is_first(axis_name: str | None, reverse: bool) -> Array | bool:
+    """Whether this device's part is the first one of a scan."""
+    if axis_name is None:
+        return True
+    return lax.axis_index(axis_name) == (lax.axis_size(axis_name) - 1 if reverse else 0)
