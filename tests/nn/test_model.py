@@ -118,6 +118,33 @@ def test_retrieval_batch_statistics_include_both_documents():
     np.testing.assert_allclose(statistics.mean, 0.05 * h.mean(0), atol=1e-6)
 
 
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_remat_changes_the_memory_and_not_the_gradient(norm):
+    """With remat the gradient keeps nothing of a block but its input."""
+    x, keys = values(2, 64, 7), jax.random.split(jax.random.key(0), 2)
+
+    def loss(m):
+        train = jax.vmap(
+            lambda x, key: m.training(x, key=key), axis_name="batch", out_axes=(0, None)
+        )
+        return jnp.sum(train(x, keys)[0] ** 2)
+
+    plain, remat = (
+        model(tokens=False, norm=norm, dropout=0.5, remat=remat) for remat in (False, True)
+    )
+    assert kept_by(loss, remat) < kept_by(loss, plain) / 2
+    expected, found = (jax.jit(jax.grad(loss))(m) for m in (plain, remat))
+    for one, other in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def kept_by(loss, m):
+    """Number of values that reverse mode keeps between the two passes."""
+    return sum(
+        leaf.size for leaf in jax.tree.leaves(jax.eval_shape(lambda m: jax.vjp(loss, m)[1], m))
+    )
+
+
 class Doubling(eqx.Module):
     """A minimal block, without a norm or parameters."""
 

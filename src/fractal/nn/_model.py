@@ -1,5 +1,6 @@
 """The sequence model: encoder, residual blocks, pooling, head."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, SupportsIndex, get_args
 
@@ -76,6 +77,7 @@ class SequenceModel(eqx.Module):
     pooling: str = eqx.field(static=True)
     dtype: str = eqx.field(static=True)
     positions: str = eqx.field(static=True)
+    remat: bool = eqx.field(static=True, default=False)
 
     def __init__(
         self,
@@ -96,6 +98,7 @@ class SequenceModel(eqx.Module):
         positions: str = "none",
         length: SupportsIndex | None = None,
         final_norm: bool = False,
+        remat: bool = False,
         key: PRNGKeyArray,
     ):
         """
@@ -121,6 +124,9 @@ class SequenceModel(eqx.Module):
         - `length`: maximum number of steps for `positions="learned"`. A stream that is longer uses
           the last embedding.
         - `final_norm`: whether to add a layer norm after the last block.
+        - `remat`: in training, keep only the input of each block and recompute the rest for the
+          gradient, at the cost of one more forward pass. How much memory this saves depends on
+          the order in which XLA schedules the operations; on CPUs little was measured.
         """
         key = check_key(key)
         inputs = check_count("inputs", inputs, smallest=1)
@@ -181,9 +187,11 @@ class SequenceModel(eqx.Module):
             rows = check_count("length", length, smallest=1)
             self.table = 0.02 * jax.random.normal(keys[-1], (rows, width))
         self.task, self.pooling, self.dtype, self.positions = task, pooling, dtype, positions
+        self.remat = check_flag("remat", remat)
 
     def __check_init__(self):
         _check_choices(self.task, self.pooling, self.dtype, self.positions)
+        check_flag("remat", self.remat)
         if isinstance(self.head, RetrievalHead) != (self.task == "retrieval"):
             raise ValueError(f"head is inconsistent with task={self.task!r}")
         if (self.table is None) != (self.positions != "learned"):
@@ -304,10 +312,11 @@ class SequenceModel(eqx.Module):
             if key is None:
                 h, new = block(h, None, dt=dt, lengths=lengths, mask=mask)[0], None
             else:
-                layer_key = jax.random.fold_in(key, i)
-                h, new = block.training(
-                    h, dt=dt, lengths=lengths, mask=mask, axes=axes, key=layer_key
+                train = functools.partial(
+                    block.training, dt=dt, lengths=lengths, mask=mask, axes=axes
                 )
+                run = jax.checkpoint(train) if self.remat else train
+                h, new = run(h, key=jax.random.fold_in(key, i))
             statistics.append(new)
         h = h if self.final_norm is None else self.final_norm(h)
         return _pool(self.pooling, h, kept), tuple(statistics)

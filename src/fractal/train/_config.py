@@ -103,6 +103,7 @@ class ModelConfig:
         pooling: mean over all steps, or the last step; default mean.
         bidirectional: whether every step sees the whole sequence; by default it does.
         dtype: precision of activations; default float32.
+        remat: whether to recompute activations for the gradient, to save memory; default false.
         options: further arguments of the model, by name.
     """
 
@@ -116,6 +117,7 @@ class ModelConfig:
     pooling: Pooled | None = None
     bidirectional: bool | None = None
     dtype: DType | None = None
+    remat: bool | None = None
     options: dict[Name, Option] = dataclasses.field(default_factory=dict)
 
 

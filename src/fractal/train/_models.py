@@ -30,12 +30,18 @@ _PASSED = {
 }
 # Settings of the parts that `SequenceModel` and `Block` add to a mixer or block.
 _AROUND = {
-    "mixer": ("gate", "norm", "dropout", "pooling", "dtype"),
-    "block": ("pooling", "dtype"),
+    "mixer": ("gate", "norm", "dropout", "pooling", "dtype", "remat"),
+    "block": ("pooling", "dtype", "remat"),
     "model": (),
 }
-CHOICES = ("gate", "norm", "dropout", "pooling", "bidirectional", "dtype")
-_DEFAULTS = {"bidirectional": True, "dropout": 0.0, "pooling": "mean", "dtype": "float32"}
+CHOICES = ("gate", "norm", "dropout", "pooling", "bidirectional", "dtype", "remat")
+_DEFAULTS = {
+    "bidirectional": True,
+    "dropout": 0.0,
+    "pooling": "mean",
+    "dtype": "float32",
+    "remat": False,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -273,6 +279,7 @@ def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
             positions=positions,
             length=task.length if positions == "learned" else None,
             final_norm=spec.final_norm,
+            remat=values["remat"],
             **parts,
             key=key,
         )
