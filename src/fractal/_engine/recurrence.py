@@ -24,8 +24,8 @@ from .sharding import entering, is_first, previous, varying
 from .solvers import Step, assemble, average_step, scan_step, solve, transposed_step
 
 Gates = tuple[Pair, ...]
-Inputs = tuple[Float[Array, "time width"], ...]
-Starts = tuple[Float[Array, " width"] | None, ...]
+Inputs = tuple[Float[Array, "time re_im"], ...]
+Starts = tuple[Float[Array, " re_im"] | None, ...]
 
 
 class Scans(NamedTuple):
@@ -82,7 +82,7 @@ def average(
     discretization: str,
     w: Pair,
     elapsed: tuple[Float[Array, " time"], ...],
-    v: Float[Array, "time width"],
+    v: Float[Array, "time re_im"],
     starts: Starts,
 ) -> Float[Array, "time total"]:
     """The states of x_k = g_k x_{k−1} + (1 − g_k) v_k for all scans, side by side.
