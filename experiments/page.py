@@ -4,12 +4,13 @@
 """
 
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fractal._errors import UserError
 from fractal._files import write_whole
-from fractal.report.evidence import evidence_page
-from fractal.report.page import Charts, Folded, PageBlock, Section, Text, missing
+from fractal.report.pages.evidence import evidence_page
+from fractal.report.pages.page import Charts, Folded, PageBlock, Section, Text, missing
+from fractal.report.table import Cell, Table
 
 from . import arena, code, page_charts, summaries
 from .results import Line, read_experiment
@@ -43,19 +44,32 @@ def _recall(lines: Sequence[Line]) -> list[PageBlock]:
 
 
 def _initialization(lines: Sequence[Line]) -> list[PageBlock]:
-    table = summaries.initialization(lines)
-    groups: dict[str, dict[str, Sequence[Line]]] = {}
-    for first, seeds, _ in summaries.chosen_ranges(lines):
-        title = page_charts.title_of(first["task"], first["steps"])
-        groups.setdefault(title, {})[first["init"]] = seeds
+    text = (
+        "Normal is the default. Published has the paper's eigenvalues 1 … N, published "
+        "spectrum adds imaginary parts to them, random B is the default without the gains of "
+        "its operator."
+    )
+    groups = [
+        ((first["task"], first["steps"]), first["init"], seeds)
+        for first, seeds, _ in summaries.chosen_ranges(lines)
+    ]
+    return _trained(text, summaries.initialization(lines), "initialization", groups)
+
+
+def _trained(
+    text: str,
+    table: Table,
+    row: str,
+    groups: Iterable[tuple[tuple[Cell, Cell], str, Sequence[Line]]],
+) -> list[PageBlock]:
+    """Test accuracies and training losses; a group is (task, steps), a name and its seeds."""
+    losses: dict[str, dict[str, Sequence[Line]]] = {}
+    for place, name, seeds in groups:
+        losses.setdefault(page_charts.title_of(*place), {})[name] = seeds
     return [
-        Text(
-            "Normal is the default. Published has the paper's eigenvalues 1 … N, published "
-            "spectrum adds imaginary parts to them, random B is the default without the gains of "
-            "its operator."
-        ),
-        Charts(page_charts.accuracies(table, "initialization")),
-        Charts([page_charts.losses(*one) for one in groups.items()]),
+        Text(text),
+        Charts(page_charts.accuracies(table, row)),
+        Charts([page_charts.losses(*one) for one in losses.items()]),
         Text(f"{_BARS} Bands: range of the training loss.", "note"),
         table,
     ]
@@ -88,20 +102,13 @@ def _clock(lines: Sequence[Line]) -> list[PageBlock]:
 
 
 def _models(lines: Sequence[Line]) -> list[PageBlock]:
-    table = summaries.models(lines)
-    groups: dict[str, dict[str, Sequence[Line]]] = {}
-    for (task, model, steps), seeds in summaries.grouped(lines, "task", "model", "steps").items():
-        groups.setdefault(page_charts.title_of(task, steps), {})[model] = seeds
-    return [
-        Text(
-            "All models on small tasks with the same data and steps and matched parameter count, "
-            "and the trivial baselines."
-        ),
-        Charts(page_charts.accuracies(table, "model")),
-        Charts([page_charts.losses(*one) for one in groups.items()]),
-        Text(f"{_BARS} Bands: range of the training loss.", "note"),
-        table,
-    ]
+    text = (
+        "All models on small tasks with the same data and steps and matched parameter count, "
+        "and the trivial baselines."
+    )
+    found = summaries.grouped(lines, "task", "model", "steps").items()
+    groups = [((task, steps), model, seeds) for (task, model, steps), seeds in found]
+    return _trained(text, summaries.models(lines), "model", groups)
 
 
 def _long_memory(lines: Sequence[Line]) -> list[PageBlock]:

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from fractal.report import figures
-from fractal.report.charts import colors, dots, plain
-from fractal.report.curves import learning_curves
-from fractal.report.evidence import grouped as rows_by
-from fractal.report.page import Chart
+from fractal.report.pages import figures
+from fractal.report.pages.charts import colors, dots, plain
+from fractal.report.pages.curves import learning_curves
+from fractal.report.pages.evidence import grouped as rows_by
+from fractal.report.pages.page import Chart
 from fractal.report.table import Cell, Spread, Table, shown, spread, value
 
 from .results import Line

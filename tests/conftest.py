@@ -1,6 +1,7 @@
 """Settings and fixtures for all tests."""
 
 import os
+import sys
 
 import hypothesis
 import numpy as np
@@ -28,17 +29,21 @@ collect_ignore_glob = ["train/custom/*"]
 
 @pytest.fixture(scope="module", autouse=True)
 def registries():
-    """What the tests of a module register is removed after it."""
+    """What the tests of a module register, also through plugins, is removed after it."""
     from fractal import _weights
     from fractal.tasks import _registry
     from fractal.train import _models, _tasks
 
     registered = (_models._MODELS, _tasks._PRESETS, _registry._ENTRIES, _weights._registered)
     before = [dict(registry) for registry in registered]
+    modules = set(sys.modules)
     yield
     for registry, entries in zip(registered, before, strict=True):
         registry.clear()
         registry.update(entries)
+    for name in set(sys.modules) - modules:
+        if name.startswith("fractal_plugin_"):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -51,6 +51,6 @@ def write_run(
         (folder / "model.safetensors").write_bytes(b"x" * 4321)
     if logits is not None and targets is not None:
         tensors = {"logits": logits.astype(np.float32), "targets": targets}
-        metadata = {"format": "fractal.predictions 1"}
+        metadata = {"format": "fractal.predictions", "version": "1"}
         safetensors.numpy.save_file(tensors, folder / "predictions.safetensors", metadata)
     return folder

@@ -14,7 +14,7 @@ from typing import Literal, get_args, get_origin
 
 SNAPSHOT = pathlib.Path(__file__).with_name("public_api.txt")
 MODULES = ("fractal", *(f"fractal.{part}" for part in ("theory", "nn", "baselines", "tasks")))
-MODULES += ("fractal.train",)
+MODULES += ("fractal.train", "fractal.report")
 
 
 def public_api():

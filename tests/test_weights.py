@@ -81,7 +81,7 @@ class Custom(eqx.Module):
 
 
 def rewritten(path, change, tensors=None):
-    found, metadata = read_tensors(path, "fractal.model")
+    found, metadata = read_tensors(path, "fractal.model", 1)
     structure = json.loads(metadata["structure"])
     change(structure)
     write_tensors(path, found | (tensors or {}), metadata | {"structure": json.dumps(structure)})
@@ -154,7 +154,7 @@ STORED = pathlib.Path(__file__).parent / "data" / "model-0.1.safetensors"
 
 def test_a_file_of_version_0_1_loads_with_equal_outputs():
     """Written by `python tests/test_weights.py`. It must not be regenerated for 0.x."""
-    tensors, metadata = read_tensors(STORED, "fractal.model")
+    tensors, metadata = read_tensors(STORED, "fractal.model", 1)
     assert metadata["version"] == "1"
     loaded = fractal.load(STORED)
     expected = json.loads(STORED.with_suffix(".json").read_text())
@@ -165,7 +165,7 @@ def test_a_file_of_version_0_1_loads_with_equal_outputs():
 def test_a_file_of_a_later_version_raises(tmp_path):
     path = tmp_path / "model.safetensors"
     fractal.save(path, FractalSSM(2, key=jax.random.key(0)))
-    tensors, metadata = read_tensors(path, "fractal.model")
+    tensors, metadata = read_tensors(path, "fractal.model", 1)
     write_tensors(path, tensors, metadata | {"version": "2"})
     with pytest.raises(ValueError, match="its version is '2'; this version of fractal reads"):
         fractal.load(path)

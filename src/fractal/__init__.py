@@ -7,6 +7,7 @@
 - `fractal.save`, `fractal.load`: weight files of models.
 - `fractal.tasks`: data sets.
 - `fractal.train`: training and evaluation.
+- `fractal.report`: pages of runs and of evidence, and the paper's claims, measured.
 
 Subpackages are imported on first access, so that `import fractal` does not import JAX.
 """
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import baselines as baselines
     from . import nn as nn
+    from . import report as report
     from . import tasks as tasks
     from . import theory as theory
     from . import train as train
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from ._weights import save as save
 
 __version__ = "0.1.0"
-_SUBPACKAGES = ("baselines", "nn", "tasks", "theory", "train")
+_SUBPACKAGES = ("baselines", "nn", "report", "tasks", "theory", "train")
 _MODULES = {
     "OnlineMemory": "._memory",
     "keep_freed_memory": "._allocator",
@@ -43,6 +45,7 @@ __all__ = [
     "load",
     "nn",
     "register_classes",
+    "report",
     "save",
     "tasks",
     "theory",

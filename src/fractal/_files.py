@@ -41,7 +41,7 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
 
 
 def read_tensors(
-    path: str | os.PathLike, expected: str, version: int | None = None
+    path: str | os.PathLike, expected: str, version: int
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Tensors and metadata of a file of the format `expected`; ValueError for any other file.
 
@@ -59,6 +59,6 @@ def read_tensors(
     if metadata.get("format") != expected:
         raise ValueError(f"its format is {metadata.get('format')!r}, not {expected!r}")
     found = metadata.get("version", "")
-    if version is not None and not (found.isdecimal() and 1 <= int(found) <= version):
+    if not (found.isdecimal() and 1 <= int(found) <= version):
         raise ValueError(f"its version is {found!r}; this version of fractal reads 1 to {version}")
     return tensors, metadata

@@ -19,7 +19,7 @@ from ._predictions import Predictions
 CONFIG, METRICS, RESULT = "config.json", "metrics.jsonl", "result.json"
 WEIGHTS, PREDICTIONS, CHECKPOINTS = "model.safetensors", "predictions.safetensors", "checkpoints"
 
-_FORMAT = "fractal.predictions 1"
+_FORMAT, _VERSION = "fractal.predictions", 1
 _LARGEST = 1_000_000  # bytes of a JSON file
 
 
@@ -85,14 +85,15 @@ def number_of(value: object) -> float:
 
 def write_predictions(run: pathlib.Path, predictions: Predictions) -> None:
     """Write predictions.safetensors."""
-    write_tensors(run / PREDICTIONS, predictions._asdict(), {"format": _FORMAT})
+    metadata = {"format": _FORMAT, "version": str(_VERSION)}
+    write_tensors(run / PREDICTIONS, predictions._asdict(), metadata)
 
 
 def read_predictions(run: pathlib.Path) -> Predictions:
     """Predictions of consistent shapes, in float64 and int64."""
     path = run / PREDICTIONS
     try:
-        tensors, _ = read_tensors(path, _FORMAT)
+        tensors, _ = read_tensors(path, _FORMAT, _VERSION)
         logits, targets = (tensors.get(name) for name in Predictions._fields)
         if logits is None or targets is None:
             raise ValueError("it has no tensors logits and targets")

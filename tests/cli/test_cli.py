@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from fractal.cli import main
+from commands import run
 
 SERIES = "time,a,b\n" + "".join(
     f"2020-{k:05d},{np.sin(k / 40):.6f},{k % 7}\n" for k in range(12_000)
@@ -17,12 +17,6 @@ def series(tmp_path):
     path = tmp_path / "series.csv"
     path.write_text(SERIES)
     return path
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 def test_verify_prints_a_verdict_for_each_claim(capsys):

@@ -4,15 +4,11 @@ import sys
 import pytest
 from PIL import Image
 
+from commands import check_mistake, run
 from fractal import tasks
 from fractal._cores import cores
 from fractal.cli import main
 from fractal.tasks import _registry, smnist
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    return code, *capsys.readouterr()
 
 
 @pytest.fixture(autouse=True)
@@ -140,12 +136,7 @@ def test_a_users_mistake_is_one_line_and_writes_nothing(
     capsys, tmp_path, monkeypatch, arguments, complaint
 ):
     monkeypatch.chdir(tmp_path)
-    code, out, err = run(capsys, *arguments)
-    assert code == 2
-    assert out == ""
-    assert err.count("\n") == 1
-    assert complaint in err
-    assert list(tmp_path.iterdir()) == []
+    check_mistake(capsys, *arguments, complaint=complaint)
 
 
 @pytest.mark.parametrize(

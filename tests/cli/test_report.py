@@ -3,10 +3,10 @@ import pathlib
 import numpy as np
 import pytest
 
-import fractal.report.evidence as evidence
-from fractal.cli import main
+import commands
+import fractal.report.pages.evidence as evidence
 from fractal.report.claims import of_ours
-from fractal.report.page import Section, Text
+from fractal.report.pages.page import Section, Text
 from pages import check_self_contained
 from run_folders import config, write_run
 
@@ -25,9 +25,7 @@ def quick(monkeypatch, tmp_path):
 
 
 def run(capsys, *arguments):
-    code = main(["report", *(str(argument) for argument in arguments)])
-    out, err = capsys.readouterr()
-    return code, out, err
+    return commands.run(capsys, "report", *arguments)
 
 
 def test_the_page_is_written_and_its_path_printed(capsys):

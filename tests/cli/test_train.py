@@ -2,15 +2,11 @@ import json
 
 import pytest
 
+from commands import check_mistake, run
 from fractal.cli import main
 from fractal.tasks.listops import SIZES, generate
 
 SMALL = ("--model.width", 8, "--model.depth", 1, "--model.options.order", 2, "--data.batch", 8)
-
-
-def run(capfd, *arguments):
-    code = main([str(argument) for argument in arguments])
-    return code, *capfd.readouterr()
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +16,12 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FRACTAL_DATA", str(tmp_path / "cache"))
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    """One cache for all tests: generated data is generated once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FRACTAL_DATA", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def test_train_resume_and_eval_agree_on_the_score(capfd, tmp_path, folder):
@@ -127,12 +126,7 @@ def test_a_users_mistake_is_one_line_and_writes_nothing(
     capfd, tmp_path, monkeypatch, arguments, complaint
 ):
     monkeypatch.chdir(tmp_path)
-    code, out, err = run(capfd, *arguments)
-    assert code == 2
-    assert out == ""
-    assert err.count("\n") == 1
-    assert complaint in err
-    assert [path.name for path in tmp_path.iterdir() if path.name != "cache"] == []
+    check_mistake(capfd, *arguments, complaint=complaint)
 
 
 @pytest.mark.parametrize("command", [(), ("train",), ("eval",), ("compare",), ("data",)])

@@ -4,7 +4,7 @@ import pytest
 
 from experiments import page, summaries
 from experiments.results import EXPERIMENTS, read_experiment
-from fractal.report.page import render
+from fractal.report.pages.page import render
 from fractal.report.table import shown
 from pages import check_self_contained
 from result_lines import all_lines, write

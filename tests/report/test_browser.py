@@ -3,9 +3,9 @@
 import pytest
 
 from browser import browser
-from fractal.report import evidence
-from fractal.report.page import render
-from fractal.report.run_page import runs_page
+from fractal.report.pages import evidence
+from fractal.report.pages.page import render
+from fractal.report.pages.run_page import runs_page
 from run_folders import config, write_run
 
 FRAME = "document.querySelector('#alpha-frames svg .frame.now')"

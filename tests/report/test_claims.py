@@ -8,9 +8,8 @@ import pytest
 
 import fractal
 from fractal import theory
-from fractal.report import own_claims, paper_claims
+from fractal.report import own_claims, paper_measure, paper_operator, paper_spectrum, verify
 from fractal.report.paper_tables import condition_numbers
-from fractal.report.verification import verify
 
 RESULTS = pathlib.Path(__file__).parents[2] / "results"
 
@@ -129,15 +128,15 @@ def test_ill_conditioned_eigenvectors_are_noticed(monkeypatch):
 @pytest.mark.parametrize(
     "claim",
     [
-        paper_claims.endpoint_formula,
-        paper_claims.triangular,
-        paper_claims.scale_invariant_measure,
-        paper_claims.orthonormal_basis,
-        paper_claims.unit_mass,
-        paper_claims.eigenvalues,
-        paper_claims.monotone,
-        paper_claims.growth_far_from_diagonal,
-        paper_claims.regularized_weight,
+        paper_operator.endpoint_formula,
+        paper_operator.triangular,
+        paper_measure.scale_invariant_measure,
+        paper_measure.orthonormal_basis,
+        paper_measure.unit_mass,
+        paper_spectrum.eigenvalues,
+        paper_operator.monotone,
+        paper_operator.growth_far_from_diagonal,
+        paper_operator.regularized_weight,
     ],
 )
 def test_what_the_paper_has_right_would_be_refuted_if_it_were_wrong(claim, monkeypatch):
@@ -146,7 +145,7 @@ def test_what_the_paper_has_right_would_be_refuted_if_it_were_wrong(claim, monke
 
     assert claim().verdict == "confirmed"
     norms, ends = _basis.norms, _basis.endpoint_values
-    density, galerkin = theory.Fractional._density_of_age, paper_claims.galerkin
+    density, galerkin = theory.Fractional._density_of_age, paper_operator.galerkin
     monkeypatch.setattr(
         theory.Fractional, "_density_of_age", lambda m, t, age: density(m, t, age) * t**1e-3 * 1.01
     )
@@ -156,8 +155,8 @@ def test_what_the_paper_has_right_would_be_refuted_if_it_were_wrong(claim, monke
         )
     for module in (_operators, _published):
         monkeypatch.setattr(module, "endpoint_values", lambda a, n: ends(-a, n))
-    monkeypatch.setattr(paper_claims, "galerkin", lambda *a: galerkin(*a).T)
-    if claim is paper_claims.regularized_weight:
+    monkeypatch.setattr(paper_operator, "galerkin", lambda *a: galerkin(*a).T)
+    if claim is paper_operator.regularized_weight:
         monkeypatch.setattr(
             _published, "_graded_rule", lambda n, a, d: _published.gauss_jacobi(n, a)
         )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fractal.report import figures
+from fractal.report.pages import figures
 from fractal.report.recall import AGE_BANDS, brownian, error_by_age, sample_ages
 
 

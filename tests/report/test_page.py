@@ -10,12 +10,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from fractal import theory
-from fractal.report import alpha_sweep, evidence, figures
 from fractal.report.claims import of_ours, of_paper
-from fractal.report.page import Chart, Charts, Folded, Section, Text, missing, render
+from fractal.report.pages import alpha_sweep, evidence, figures
+from fractal.report.pages.page import Chart, Charts, Folded, Section, Text, missing, render
+from fractal.report.pages.svg import svg
 from fractal.report.paper_tables import condition_numbers
 from fractal.report.speed import BENCHMARKS, read_benchmark
-from fractal.report.svg import svg
 from fractal.report.table import Spread, Table
 from pages import check_self_contained
 
@@ -56,7 +56,7 @@ def page_of(*blocks):
 
 
 def test_the_page_is_small_and_its_script_short(text):
-    folder = ROOT / "src" / "fractal" / "report" / "templates"
+    folder = ROOT / "src" / "fractal" / "report" / "pages" / "templates"
     script = (folder / "slider.js").read_text()
     assert len(script.splitlines()) < 100
     assert [path.name for path in folder.iterdir() if path.suffix == ".js"] == ["slider.js"]

@@ -9,8 +9,9 @@ from fractal import tasks
 from fractal._errors import UserError
 from fractal._files import write_tensors
 from fractal._predictions import Predictions
-from fractal.report import run_page
-from fractal.report.run_page import differing, grouped, runs_page
+from fractal.report.groups import differing, grouped
+from fractal.report.pages import worst_examples
+from fractal.report.pages.run_page import runs_page
 from fractal.report.runs import find_runs, read_run
 from fractal.tasks import listops
 from pages import check_self_contained
@@ -87,7 +88,7 @@ def test_inputs_of_a_loaded_task_are_drawn(tmp_path, monkeypatch):
     levels = np.linspace(0, 1, 256).astype(np.float32)
     splits = tasks.Splits(split, split, split)
     task = tasks.Task("toy", "classification", 64, 1, 2, splits, levels=levels)
-    monkeypatch.setattr(run_page, "load", lambda name, **options: task)
+    monkeypatch.setattr(worst_examples, "load", lambda name, **options: task)
     run = write_run(tmp_path / "run", config(task="toy"), logits=LOGITS, targets=TARGETS)
     html = runs_page([run])
     check_self_contained(html)
@@ -103,7 +104,7 @@ def test_tokens_are_shown_as_text(tmp_path, monkeypatch):
     vocabulary = ("<pad>", "[MAX", "<b>", "4")
     splits = tasks.Splits(split, split, split)
     task = tasks.Task("toy", "classification", 3, 4, 2, splits, vocabulary=vocabulary)
-    monkeypatch.setattr(run_page, "load", lambda name, **options: task)
+    monkeypatch.setattr(worst_examples, "load", lambda name, **options: task)
     run = write_run(tmp_path / "run", config(task="toy"), logits=LOGITS, targets=TARGETS)
     page = check_self_contained(runs_page([run]))
     assert texts(page, "td").count("[MAX <b> 4") == 4
@@ -114,7 +115,7 @@ def test_a_task_that_cannot_be_loaded_is_a_note(tmp_path, monkeypatch, error):
     def load(name, **options):
         raise error("no\nsuch thing")
 
-    monkeypatch.setattr(run_page, "load", load)
+    monkeypatch.setattr(worst_examples, "load", load)
     run = write_run(tmp_path / "run", config(task="toy"), logits=LOGITS, targets=TARGETS)
     page = check_self_contained(runs_page([run]))
     (note,) = [text for text in texts(page, "p") if "cannot be shown" in text]
@@ -156,7 +157,7 @@ def test_a_changed_test_set_is_not_shown(tmp_path, monkeypatch):
     split = tasks.Split(words, np.arange(4))
     splits = tasks.Splits(split, split, split)
     task = tasks.Task("toy", "classification", 3, 4, 2, splits, vocabulary=tuple("abcd"))
-    monkeypatch.setattr(run_page, "load", lambda name, **options: task)
+    monkeypatch.setattr(worst_examples, "load", lambda name, **options: task)
     run = write_run(tmp_path / "run", config(task="toy"), logits=LOGITS, targets=TARGETS)
     assert "has changed since the run" in runs_page([run])
 
@@ -257,13 +258,17 @@ def foreign_predictions(run):
     safetensors.numpy.save_file({"weight": np.ones(3)}, run / "predictions.safetensors")
 
 
-def predictions(run, logits, targets, form="fractal.predictions 1"):
+def predictions(run, logits, targets, form="fractal.predictions", version="1"):
     tensors = {"logits": np.asarray(logits), "targets": np.asarray(targets)}
-    write_tensors(run / "predictions.safetensors", tensors, {"format": form})
+    write_tensors(run / "predictions.safetensors", tensors, {"format": form, "version": version})
 
 
 def other_format(run):
     predictions(run, LOGITS, TARGETS, "other.predictions")
+
+
+def later_version(run):
+    predictions(run, LOGITS, TARGETS, version="2")
 
 
 def wrong_shapes(run):
@@ -317,7 +322,8 @@ CORRUPTIONS = {
     no_step: "metrics.jsonl, line 1: has no step",
     break_predictions: "predictions.safetensors: is not a file of predictions",
     foreign_predictions: "predictions.safetensors: is not a file of predictions",
-    other_format: "its format is 'other.predictions', not 'fractal.predictions 1'",
+    other_format: "its format is 'other.predictions', not 'fractal.predictions'",
+    later_version: "its version is '2'; this version of fractal reads 1 to 1",
     wrong_shapes: "do not match",
     no_axes: "logits () and targets () do not match",
     no_axis_of_targets: "logits (4, 2) and targets () do not match",

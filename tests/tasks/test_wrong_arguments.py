@@ -124,13 +124,19 @@ WRONG = {
     "Batches(task, train, 99, training=True)": "a batch of 99 is larger than the data, 16",
     "Batches(task, train, 4, training=True, seed=-1)": "seed must be a whole number of at least 0",
     "Batches(task, train, 4, training=True, seed='x')": "seed must be a whole number",
-    "Batches(task, train, 4, training=True, buckets=0)": "buckets must be a whole number of",
+    "Batches(task, train, 4, training=True, buckets=0)": (
+        "buckets must be a whole number of at least 1"
+    ),
     "Batches(task, train, 4, training=True, process=1)": "process must be at most 0",
     "Batches(task, train, 4, training=True, processes=3)": "not a multiple of the 3 processes",
     "Batches(task, train, 4, training=True)[-1]": "number must be a whole number of at least 0",
     "Batches(task, train, 4, training=True)['x']": "number must be a whole number",
-    "next(Batches(task, train, 4, training=True).stream(-1))": "start must be a whole",
-    "next(Batches(task, train, 4, training=True).stream(ahead=0))": "ahead must be a whole",
+    "next(Batches(task, train, 4, training=True).stream(-1))": (
+        "start must be a whole number of at least 0"
+    ),
+    "next(Batches(task, train, 4, training=True).stream(ahead=0))": (
+        "ahead must be a whole number of at least 1"
+    ),
 }
 
 

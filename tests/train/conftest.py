@@ -1,13 +1,10 @@
 import dataclasses
 import pathlib
-import sys
 
 import pytest
 
-from fractal import _weights
-from fractal.tasks import _registry
 from fractal.tasks.listops import SIZES, generate
-from fractal.train import Config, DataConfig, ModelConfig, OptimizerConfig, _models, _tasks
+from fractal.train import Config, DataConfig, ModelConfig, OptimizerConfig
 
 
 @pytest.fixture(scope="session")
@@ -38,18 +35,3 @@ def tiny(folder, tmp_path_factory, monkeypatch) -> Config:
 def batch_normed(tiny) -> Config:
     model = dataclasses.replace(tiny.model, norm="batch")
     return dataclasses.replace(tiny, model=model)
-
-
-@pytest.fixture(scope="module")
-def own_registrations():
-    """Registrations of one module of tests only: other tests count models and tasks."""
-    registries = (_models._MODELS, _tasks._PRESETS, _registry._ENTRIES, _weights._registered)
-    before = [dict(registry) for registry in registries]
-    modules = set(sys.modules)
-    yield
-    for registry, old in zip(registries, before, strict=True):
-        registry.clear()
-        registry.update(old)
-    for name in set(sys.modules) - modules:
-        if name.startswith("fractal_plugin_"):
-            del sys.modules[name]

@@ -44,7 +44,7 @@ def open_ended(width, *, key, **options):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def registered(own_registrations):
+def registered(registries):
     register_model("plain", Plain, kind="model")
     register_model("causal", causal)
     register_model("open-ended", open_ended)

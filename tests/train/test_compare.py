@@ -6,13 +6,23 @@ import json
 import pytest
 
 from fractal._errors import UserError
+from fractal._run_folder import is_finished
 from fractal.train import compare, early_loss, late_loss, learning_curve, read_result, summarize
 from fractal.train._metrics import MetricsLogger
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "predictions.safetensors"])
-def test_a_run_without_its_last_files_is_finished_again(tiny, tmp_path, name):
+@pytest.mark.parametrize("name", ["result.json", "model.safetensors", "predictions.safetensors"])
+def test_a_run_without_one_of_its_last_files_is_not_finished(tmp_path, name):
+    for file in ("result.json", "model.safetensors", "predictions.safetensors"):
+        (tmp_path / file).touch()
+    assert is_finished(tmp_path)
+    (tmp_path / name).unlink()
+    assert not is_finished(tmp_path)
+
+
+def test_a_run_without_its_last_file_is_finished_again(tiny, tmp_path):
     """The result is written before the weights and the predictions."""
+    name = "predictions.safetensors"
     short = dataclasses.replace(tiny, steps=4, evaluate_every=4, checkpoint_every=4)
     (first,) = compare([short], tmp_path)
     before = (tmp_path / "fractal-0" / name).read_bytes()

@@ -36,6 +36,10 @@ def lines(run):
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
+def scores(run):
+    return json.loads((run / "result.json").read_text())
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     return tmp_path_factory.mktemp("runs")
@@ -50,7 +54,7 @@ def whole(tiny, runs):
 
 
 def test_a_run_leaves_settings_metrics_checkpoints_weights_and_scores(whole, tiny):
-    result = json.loads((whole / "result.json").read_text())
+    result = scores(whole)
     assert result["test_accuracy"] == evaluate_run(whole)["test_accuracy"]
     assert result["steps"] == 24
     assert result["seconds"] > 0
@@ -80,15 +84,15 @@ def test_the_scores_are_those_of_a_plain_loop_over_the_test_set(whole, tiny):
         padded[: len(tokens)] = tokens
         logits = compiled(padded, len(tokens))
         correct.append(int(jnp.argmax(logits)) == label)
-    assert evaluate_run(whole)["test_accuracy"] == np.mean(correct)
+    assert scores(whole)["test_accuracy"] == np.mean(correct)
 
 
 def test_the_predictions_are_those_of_the_saved_model(whole, tiny):
-    tensors, _ = read_tensors(whole / "predictions.safetensors", "fractal.predictions 1")
+    tensors, _ = read_tensors(whole / "predictions.safetensors", "fractal.predictions", 1)
     model, task = fractal.load(whole / "model.safetensors"), load_task(tiny)
     np.testing.assert_array_equal(tensors["targets"], task.splits.test.labels)
     accuracy = np.mean(tensors["logits"].argmax(axis=1) == tensors["targets"])
-    assert accuracy == evaluate(model, task)["accuracy"] == evaluate_run(whole)["test_accuracy"]
+    assert accuracy == evaluate(model, task)["accuracy"] == scores(whole)["test_accuracy"]
 
 
 def test_scores_are_written_before_the_weights(whole):
@@ -131,9 +135,25 @@ def test_another_seed_gives_other_weights_and_another_order_of_the_data(tiny):
     assert not np.array_equal(batches[0][0].inputs, batches[1][0].inputs)
 
 
-def test_a_run_is_reproduced_from_its_json_alone(whole, tiny, tmp_path):
-    train(read_config(whole / "config.json"), tmp_path / "run")
+class Listed:
+    """A logger of one's own."""
+
+    def __init__(self):
+        self.lines, self.finished = [], False
+
+    def log(self, metrics, step):
+        self.lines.append((step, metrics))
+
+    def finish(self):
+        self.finished = True
+
+
+def test_a_run_is_reproduced_from_its_json_alone_and_an_object_logs_its_metrics(whole, tmp_path):
+    logger = Listed()
+    train(read_config(whole / "config.json"), tmp_path / "run", loggers=[logger])
     assert lines(tmp_path / "run") == lines(whole)
+    assert [{"step": step, **metrics} for step, metrics in logger.lines] == lines(whole)
+    assert logger.finished
 
 
 @pytest.mark.slow
@@ -257,28 +277,6 @@ def test_a_logger_that_is_not_installed_is_named(tiny, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="loggers must be some of"):
         train(tiny, tmp_path / "run", loggers=["excel"])
     assert not (tmp_path / "run").exists()
-
-
-class Listed:
-    """A logger of one's own."""
-
-    def __init__(self):
-        self.lines, self.finished = [], False
-
-    def log(self, metrics, step):
-        self.lines.append((step, metrics))
-
-    def finish(self):
-        self.finished = True
-
-
-def test_an_object_can_be_a_logger(tiny, tmp_path):
-    short = dataclasses.replace(tiny, steps=4, evaluate_every=4, checkpoint_every=4)
-    logger = Listed()
-    train(short, tmp_path / "run", loggers=[logger])
-    written = [{"step": step, **metrics} for step, metrics in logger.lines]
-    assert written == lines(tmp_path / "run")
-    assert logger.finished
 
 
 def test_an_interruption_is_no_value_error():

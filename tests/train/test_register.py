@@ -36,7 +36,7 @@ LEAKY, SPIKES, PULSE = (str(CUSTOM / f"{name}.py") for name in ("leaky", "spikes
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own(own_registrations):
+def own(registries):
     import_plugins([LEAKY, SPIKES, PULSE])
     import_plugins([LEAKY, SPIKES])  # once per process
 
@@ -69,18 +69,23 @@ def test_a_custom_mixer_is_trained_evaluated_saved_and_loaded(run):
 
 
 def test_a_custom_mixer_is_loaded_in_a_new_process_by_its_plugin_only(run):
-    command = [sys.executable, "-m", "fractal.cli", "eval", str(run)]
-    plugins = ["--plugin", LEAKY, "--plugin", SPIKES]
-    done = subprocess.run([*command, *plugins], capture_output=True, text=True, check=True)
+    code = f"""
+import fractal
+from fractal.cli import main
+assert main(["eval", {str(run)!r}]) == 2
+try:
+    fractal.load({str(run / "model.safetensors")!r})
+except ValueError as error:
+    assert "leaky.Leaky" in str(error), error
+else:
+    raise SystemExit("a class that is not registered was loaded")
+raise SystemExit(main(["eval", {str(run)!r}, "--plugin", {LEAKY!r}, "--plugin", {SPIKES!r}]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("fractal: --model: there is no model 'leaky'")
     result = json.loads((run / "result.json").read_text())
     assert json.loads(done.stdout)["test_accuracy"] == result["test_accuracy"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.startswith("fractal: --model: there is no model 'leaky'")
-    code = f"import fractal; fractal.load({str(run / 'model.safetensors')!r})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "ValueError" in done.stderr
-    assert "leaky.Leaky" in done.stderr
 
 
 @pytest.mark.parametrize("model", ["neighbors", "average"])
@@ -95,7 +100,7 @@ def test_custom_blocks_and_models_are_trained_on_a_custom_regression(model, tmp_
     losses = {x["step"]: x["validation_loss"] for x in lines if "validation_loss" in x}
     assert losses[result["best_step"]] == min(losses.values())
     tensors, _ = fractal._files.read_tensors(
-        tmp_path / "run/predictions.safetensors", "fractal.predictions 1"
+        tmp_path / "run/predictions.safetensors", "fractal.predictions", 1
     )
     loaded, task = fractal.load(tmp_path / "run/model.safetensors"), load_task(config)
     inputs = np.stack([task.splits.test.documents(i)[0] for i in range(len(task.splits.test))])

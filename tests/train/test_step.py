@@ -70,7 +70,7 @@ def load(request):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def registered(own_registrations):
+def registered(registries):
     register_model("modulus", Modulus, kind="model")
     register_model("stock", Stock, kind="model")
     register_task("nothing", load)

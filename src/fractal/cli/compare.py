@@ -105,7 +105,7 @@ class Compare(Settled):
             raise UserError(f"{error.message}: choose another one", argument="folder") from None
 
     def _draw(self, names: list[str], folder: pathlib.Path) -> None:
-        from ..report.curves import draw_curves  # needs matplotlib
+        from ..report.pages.curves import draw_curves  # needs matplotlib
 
         curves = {
             name: [learning_curve(folder / f"{name}-{seed}") for seed in range(self.seeds)]

@@ -88,7 +88,7 @@ class Pathfinder:
         size = pathfinder.PathfinderSize(self.size, self.level, count)
         target = pathfinder.generate(self.out, size, self.seed, self.workers)
         if self.preview:
-            from ..report.figures import contact_sheet
+            from ..report.pages.figures import contact_sheet
 
             figure = contact_sheet(*pathfinder.read_images(target, self.size, _SHOWN))
             try:

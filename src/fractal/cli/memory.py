@@ -102,7 +102,7 @@ class Memory:
 
 
 def _draw(plot: pathlib.Path, names: list[str], samples: np.ndarray, recalled: dict) -> None:
-    from ..report.figures import reconstruction  # matplotlib is slow to import
+    from ..report.pages.figures import reconstruction  # matplotlib is slow to import
 
     if len(names) > _MOST_PLOTTED:
         print(f"drawing the first {_MOST_PLOTTED} of {len(names)} columns", file=sys.stderr)

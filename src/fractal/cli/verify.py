@@ -37,8 +37,9 @@ class Verify:
 
     def run(self) -> int:
         """Exit code 0 if all properties of this library hold, 1 otherwise."""
-        claims, table = verify(), condition_numbers()
+        # Figures first: a folder that cannot be written is reported before anything is measured.
         drawn = [] if self.figures is None else _draw(self.figures)
+        claims, table = verify(), condition_numbers()
         holds = all(claim.verdict != "fails" for claim in claims)
         if self.json:
             found = {
@@ -57,7 +58,7 @@ class Verify:
 
 
 def _draw(folder: pathlib.Path) -> list[pathlib.Path]:
-    from ..report.figures import draw_all  # matplotlib is slow to load
+    from ..report.pages.figures import draw_all  # matplotlib is slow to load
 
     try:
         return draw_all(folder)

@@ -1,1 +1,8 @@
-"""Evidence: the paper's claims measured, and the figures that show them."""
+"""Reports: HTML pages of runs and of evidence, and the paper's claims, measured.
+
+The pages need the extra `report`; the claims need NumPy only.
+"""
+
+from ._write import write_report as write_report
+from .claims import Claim as Claim
+from .verification import verify as verify

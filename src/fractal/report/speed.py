@@ -10,6 +10,7 @@ from .._errors import UserError
 from .table import Cell, Quartiles, Table
 
 BENCHMARKS = ("layer", "memory", "scan", "data")
+DEFAULT_FOLDER = pathlib.Path("benchmarks")
 _NOTES = {
     "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "
     "`jax.lax.associative_scan` over complex numbers, written from S5's published description. "
@@ -32,6 +33,11 @@ class Benchmark(NamedTuple):
 
     tables: list[Table]
     setting: str
+
+
+def missing_benchmarks(folder: pathlib.Path) -> list[str]:
+    """The files of benchmarks that a folder does not contain."""
+    return [name for name in (f"{one}.json" for one in BENCHMARKS) if not (folder / name).is_file()]
 
 
 def read_benchmark(folder: pathlib.Path, name: str) -> Benchmark | None:

@@ -1,10 +1,5 @@
 """Learning curves of several models."""
 
-# ruff: noqa: E402  (the extra is checked before its packages are imported)
-from .._extras import require
-
-require("report", "matplotlib")
-
 import pathlib
 from collections.abc import Mapping, Sequence
 

@@ -5,17 +5,16 @@ JSON files of `fractal bench`. Experiments are not part of the package: a checko
 page with their sections by `python -m experiments.page`, through `sections` of `evidence_page`.
 """
 
-# ruff: noqa: E402  (the extra is checked before its packages are imported)
-from .._extras import require
-
-require("report", "matplotlib", "jinja2")
-
 import pathlib
 from collections.abc import Mapping, Sequence
 
+from ..claims import Claim
+from ..paper_tables import Conditions, condition_numbers, condition_table
+from ..speed import BENCHMARKS, Benchmark, command, read_benchmark
+from ..table import Cell, Quartiles, Table, value
+from ..verification import verify
 from . import alpha_sweep, figures
 from .charts import colors, dots
-from .claims import Claim
 from .curves import learning_curves
 from .page import (
     AlphaSlider,
@@ -29,10 +28,6 @@ from .page import (
     missing,
     render,
 )
-from .paper_tables import Conditions, condition_numbers, condition_table
-from .speed import BENCHMARKS, Benchmark, command, read_benchmark
-from .table import Cell, Quartiles, Table, value
-from .verification import verify
 
 _LEAD = (
     "State-space models whose memory weights the past by a power law in age, (t − x)^(−α). This "

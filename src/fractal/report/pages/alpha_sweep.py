@@ -10,10 +10,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .. import theory
-from .._memory import OnlineMemory
+from ... import theory
+from ..._memory import OnlineMemory
+from ..recall import AGE_LABELS, brownian, error_by_age, sample_ages
 from .figures import BLUE, GRAY, VERMILION, finish, new_figure
-from .recall import AGE_LABELS, brownian, error_by_age, sample_ages
 from .svg import FRAME
 
 ALPHAS = tuple(round(0.05 * k, 2) for k in range(19))

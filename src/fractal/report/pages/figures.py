@@ -3,11 +3,6 @@
 `fractal verify --figures` writes them as files; the page of `fractal report` has them inline.
 """
 
-# ruff: noqa: E402  (the extra is checked before its packages are imported)
-from .._extras import require
-
-require("report", "matplotlib")
-
 import itertools
 import pathlib
 from collections.abc import Callable, Sequence
@@ -18,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 
-from .. import theory
-from .._memory import OnlineMemory
-from .paper_tables import PRINTED_CONDITION
-from .recall import brownian, error_by_age, sample_ages
+from ... import theory
+from ..._memory import OnlineMemory
+from ..paper_tables import PRINTED_CONDITION
+from ..recall import brownian, error_by_age, sample_ages
 
 # Okabe and Ito's palette: distinct under every common form of color blindness.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"

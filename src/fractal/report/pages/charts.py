@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from ..table import Cell, Quartiles, Spread, value
 from .figures import BLACK, BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILION, finish, new_figure
-from .table import Cell, Quartiles, Spread, value
 
 PALETTE = (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, GRAY, BLACK)
 _MARKERS = "os^Dv*Xp"

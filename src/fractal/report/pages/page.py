@@ -5,11 +5,6 @@ come from files of others; only figures and the package's own script and style a
 are, and the content security policy admits no other script.
 """
 
-# ruff: noqa: E402  (the extra is checked before its packages are imported)
-from .._extras import require
-
-require("report", "matplotlib", "jinja2")
-
 import base64
 import dataclasses
 import functools
@@ -23,11 +18,13 @@ import jinja2
 import markupsafe
 from matplotlib.figure import Figure
 
-from .. import __version__
-from .._provenance import provenance
-from .claims import Claim
+from ... import __version__
+from ..._provenance import provenance
+from ..claims import Claim
+from ..table import Quartiles, Spread, Table, leaders, shown
 from .svg import svg
-from .table import Quartiles, Spread, Table, leaders, shown
+
+_PACKAGE = __name__.rpartition(".")[0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +135,7 @@ def _numbered() -> Callable[[Figure], markupsafe.Markup]:
 @functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("fractal.report"),
+        loader=jinja2.PackageLoader(_PACKAGE),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -158,5 +155,5 @@ def _marked(text: str) -> markupsafe.Markup:
 
 
 def _file(name: str) -> str:
-    folder = importlib.resources.files(__name__.rpartition(".")[0]) / "templates"
+    folder = importlib.resources.files(_PACKAGE) / "templates"
     return (folder / name).read_text(encoding="utf-8")
