@@ -71,6 +71,15 @@ def test_initial_eigenvalues_are_those_of_the_normal_part_of_legs():
     np.testing.assert_allclose(layer(kernel="softmax").real, -0.5)
 
 
+def test_one_initial_step_size_per_channel_is_drawn_for_both_parts():
+    log_dt = np.asarray(layer(width=400).log_dt)
+    np.testing.assert_array_equal(log_dt[:, 0], log_dt[:, 1])
+    assert len(np.unique(log_dt[:, 0])) == 400
+    # Uniform between the logarithms of the ends.
+    quantiles = np.quantile(log_dt[:, 0], [0.25, 0.5, 0.75]) / np.log(10)
+    np.testing.assert_allclose(quantiles, [-2.5, -2, -1.5], atol=0.2)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
