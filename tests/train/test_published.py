@@ -81,6 +81,7 @@ def test_an_epoch_of_text_has_500_steps_if_nothing_is_held_out():
     transformer = preset("text", "paper", "transformer", validation="test")
     assert (transformer.steps, transformer.data.validation) == (20_000, "test")
     assert preset("text", validation="test").data.validation == "test"
+    assert preset("text", "paper", "s5") == held_out
 
 
 def test_a_wrong_validation_set_is_named():

@@ -107,8 +107,8 @@ def paddles(style: Style) -> Paddles:
 def move(start: int, theta: float, distance: float) -> tuple[int, int]:
     """The offset (row, column) of a move from the pixel (start, start), rounded up.
 
-    Rounding errors of sine and cosine count, as in the original, where they exceed those of the
-    sum; only the strokes near ±60° and ±120° start at pixels of numbers small enough for that.
+    The sum is rounded, too, and hides rounding errors of sine and cosine; except, as in the
+    original, at ±60° and ±120° for a small `start`.
     """
     return (
         math.ceil(start + distance * math.sin(theta)) - start,

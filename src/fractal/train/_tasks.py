@@ -72,7 +72,7 @@ def preset(
     size: str = "mini",
     model: str = "fractal",
     *,
-    validation: str = "held-out",
+    validation: str | None = None,
 ) -> Config:
     """The settings for a task and a model.
 
@@ -83,21 +83,24 @@ def preset(
       `"smnist"` and `"psmnist"`, which have no published settings, our own.
     - `model`: name of a model. Settings made for another model are adapted: the model then has its
       own defaults.
-    - `validation`: validation set, `"held-out"` or `"test"`. Nothing is held out for the latter, so
-      that the published settings for `"text"` have more steps per epoch.
+    - `validation`: validation set, `"held-out"` or `"test"`; by default that of the settings.
+      Nothing is held out for `"test"`, so that the published settings for `"text"` then have more
+      steps per epoch.
     """
     if not isinstance(task, str):
         raise UserError(f"must be the name of a task, got {task!r:.60}", argument="task")
     check_name("task", task, tasks.names())
     if size not in get_args(Preset):
         raise UserError(f"must be mini or paper, got {size!r:.60}", argument="preset")
-    if validation not in get_args(Validation):
+    if validation is not None and validation not in get_args(Validation):
         raise UserError(f"must be held-out or test, got {validation!r:.60}", argument="validation")
     config = _chosen(task, size, model, validation)
+    if validation is None:
+        return config
     return dataclasses.replace(config, data=dataclasses.replace(config.data, validation=validation))
 
 
-def _chosen(task: str, size: str, model: str, validation: str) -> Config:
+def _chosen(task: str, size: str, model: str, validation: str | None) -> Config:
     """The settings registered for a task, adapted to a model."""
     spec = spec_of(model)
     known = _PRESETS.get(task) or _Presets(Config(DataConfig(task)), ())
