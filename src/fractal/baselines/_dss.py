@@ -36,7 +36,7 @@ class DSS(eqx.Module):
     """Convolution with kernels Re Σ W_n k_n of N complex modes, shared by all channels.
 
     The step sizes are per channel, with separate Δ for the real and imaginary parts of an
-    eigenvalue: x = Δ₀ Re λ + iΔ₁ Im λ.
+    eigenvalue, equal at first: x = Δ₀ Re λ + iΔ₁ Im λ.
 
     - `"exp"`: k_l = (e^x − 1)/λ · e^{lx} with Re λ = −exp(real); equivalent to a recurrence.
     - `"softmax"`: k_l = softmax_l(lx)/λ over the length of the sequence, with Re λ of any sign. The
@@ -77,7 +77,7 @@ class DSS(eqx.Module):
           (N conjugate pairs).
         - `kernel`: `"exp"` or `"softmax"`.
         - `bidirectional`: add a second kernel, with a separate W, over later steps.
-        - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, two per channel.
+        - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, one per channel.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
@@ -197,4 +197,5 @@ def _init_parameters(
     """W, D and log Δ. Compiled once per combination of shapes."""
     keys = jax.random.split(key, 3)
     W = jax.random.normal(keys[0], (scans, width, modes, 2))
-    return W, jax.random.normal(keys[1], (width,)), log_steps(keys[2], (width, 2), ends)
+    log_dt = jnp.tile(log_steps(keys[2], (width, 1), ends), (1, 2))  # trained separately
+    return W, jax.random.normal(keys[1], (width,)), log_dt

@@ -141,7 +141,7 @@ class Train(Settled):
             raise UserError(f"missing TASK: choose one of {names}, or use --resume DIR")
         else:
             model = "fractal" if self.model is None else self.model
-            config = preset(self.task, self.preset or "mini", model)
+            config = preset(self.task, self.preset or "mini", model, validation=self.validation)
         if self.steps is not None:
             config = with_steps(config, self.steps)
         if self.seed is not None:

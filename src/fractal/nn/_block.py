@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_probability
 from .._engine.inputs import check_key, check_padding
+from ._linear import linear
 from ._norms import BATCH_AXIS, NORMS, BatchNorm, LayerNorm, Statistics
 
 Gate = Literal["silu", "half_glu1", "half_glu2", "full_glu"]
@@ -105,6 +106,8 @@ class Block(eqx.Module):
         gate: str = "silu",
         norm: str = "layer",
         dropout: float = 0.0,
+        norm_momentum: float | None = None,
+        dense_init: str = "uniform",
         key: PRNGKeyArray,
     ):
         """
@@ -115,6 +118,9 @@ class Block(eqx.Module):
         - `gate`: `"silu"`, `"half_glu1"`, `"half_glu2"` or `"full_glu"`.
         - `norm`: `"layer"` or `"batch"`.
         - `dropout`: probability of dropping a channel, at all steps of a sequence, during training.
+        - `norm_momentum`: decay of the running averages of `norm="batch"`; 0.95 by default.
+        - `dense_init`: initialization of the gate's weights: `"uniform"` in ±1/√width, biases too;
+          or `"lecun"`, normal with variance 1/width and biases 0, as in S5.
         """
         if not isinstance(mixer, Mixer):
             raise ValueError(
@@ -125,10 +131,13 @@ class Block(eqx.Module):
         check_choice("norm", norm, tuple(NORMS))
         width = check_count("width", width, smallest=1)
         keys = jax.random.split(check_key(key))
-        self.mixer, self.norm = mixer, NORMS[norm](width)
+        if norm_momentum is not None and norm != "batch":
+            raise ValueError(f"norm_momentum is for norm='batch', got norm={norm!r}")
+        momentum = {} if norm_momentum is None else {"momentum": norm_momentum}
+        self.mixer, self.norm = mixer, NORMS[norm](width, **momentum)
         has_outer = gate in ("silu", "full_glu")
-        self.outer = eqx.nn.Linear(width, width, key=keys[0]) if has_outer else None
-        self.inner = eqx.nn.Linear(width, width, key=keys[1])
+        self.outer = linear(width, width, dense_init, key=keys[0]) if has_outer else None
+        self.inner = linear(width, width, dense_init, key=keys[1])
         self.gate, self.dropout = gate, check_probability("dropout", dropout)
 
     def __check_init__(self):

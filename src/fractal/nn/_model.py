@@ -15,12 +15,15 @@ from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag, check_probability
 from .._engine.inputs import check_array, check_concrete, check_key, check_padding, check_tokens
 from ._block import GATES, Block, Mixer, Residual, WithStatistics, dense
+from ._linear import OneHotLinear, linear
 from ._norms import BATCH_AXIS, NORMS, LayerNorm, Statistics
 from ._ssm import FractalSSM
 
 SequenceTask = Literal["classification", "regression", "retrieval", "next-token"]
 Pooling = Literal["mean", "last", "none"]
 Positions = Literal["none", "sinusoid", "learned"]
+Encoder = Literal["embedding", "one-hot"]
+Masking = Literal["all", "pooling"]
 DType = Literal["float32", "bfloat16", "float64"]
 _PAIR_AXIS = "pair"
 
@@ -39,12 +42,12 @@ class RetrievalHead(eqx.Module):
     hidden: eqx.nn.Linear
     out: eqx.nn.Linear
 
-    def __init__(self, width: int, outputs: int, *, key: PRNGKeyArray):
+    def __init__(self, width: int, outputs: int, *, dense_init: str = "uniform", key: PRNGKeyArray):
         width = check_count("width", width, smallest=1)
         outputs = check_count("outputs", outputs, smallest=1)
         keys = jax.random.split(check_key(key))
-        self.hidden = eqx.nn.Linear(4 * width, width, key=keys[0])
-        self.out = eqx.nn.Linear(width, outputs, key=keys[1])
+        self.hidden = linear(4 * width, width, dense_init, key=keys[0])
+        self.out = linear(width, outputs, dense_init, key=keys[1])
 
     def __call__(
         self, one: Float[Array, " width"], two: Float[Array, " width"]
@@ -68,7 +71,7 @@ class SequenceModel(eqx.Module):
     (5, 10)
     """
 
-    encoder: eqx.nn.Embedding | eqx.nn.Linear
+    encoder: eqx.nn.Embedding | OneHotLinear | eqx.nn.Linear
     blocks: tuple[Residual, ...]
     final_norm: LayerNorm | None
     head: eqx.nn.Linear | RetrievalHead
@@ -78,6 +81,7 @@ class SequenceModel(eqx.Module):
     dtype: str = eqx.field(static=True)
     positions: str = eqx.field(static=True)
     remat: bool = eqx.field(static=True, default=False)
+    masking: str = eqx.field(static=True, default="all")
 
     def __init__(
         self,
@@ -92,6 +96,10 @@ class SequenceModel(eqx.Module):
         gate: str | None = None,
         norm: str | None = None,
         dropout: float | None = None,
+        norm_momentum: float | None = None,
+        encoder: str | None = None,
+        dense_init: str = "uniform",
+        masking: str = "all",
         dtype: str = "float32",
         mixer: Callable[..., Mixer] | None = None,
         block: Callable[..., Residual] | None = None,
@@ -112,13 +120,21 @@ class SequenceModel(eqx.Module):
           logits per step. `SequenceModel(task=…)` takes `Task.kind`, not the name of a task.
         - `tokens`: whether the input is token ids, (time,), or values, (time, inputs).
         - `pooling`: `"mean"` (default), `"last"` or `"none"` (the default of `"next-token"`).
-        - `gate`, `norm`, `dropout`: options of `Block`.
+        - `gate`, `norm`, `dropout`, `norm_momentum`: options of `Block`.
+        - `encoder`: for tokens: `"embedding"` (default), with weights of variance 1; or
+          `"one-hot"`, a linear map of one-hot tokens with bias, as in S5.
+        - `dense_init`: initialization of linear layers with n inputs, those of blocks included:
+          `"uniform"` in ±1/√n, biases too; or `"lecun"`, normal with variance 1/n and biases 0, as
+          in S5.
+        - `masking`: `"all"`: padding has no effect; `"pooling"`: it is left out of the pooling
+          only, as in the published S5. Scans and batch statistics then include it, as token 0 or
+          as zeros, and outputs may depend on its length.
         - `dtype`: dtype of activations, `"float32"`, `"bfloat16"` or `"float64"`. Parameters and
           the scan are not affected.
         - `mixer`: called as `mixer(width, key=key)` once per block; `FractalSSM` by default. Set
           options by `functools.partial(FractalSSM, order=32, clock="scale-invariant")`.
         - `block`: called as `block(width, key=key)` once per block, instead of `Block`. Excludes
-          `mixer`, `gate`, `norm` and `dropout`.
+          `mixer` and options of `Block`; `dense_init` is then that of encoder and head only.
         - `positions`: position embedding, for mixers that are invariant to order: `"none"`,
           `"sinusoid"` or `"learned"`.
         - `length`: maximum number of steps for `positions="learned"`. A stream that is longer uses
@@ -134,10 +150,11 @@ class SequenceModel(eqx.Module):
         width = check_count("width", width, smallest=1)
         depth = check_count("depth", depth, smallest=0)
         pooling = ("none" if task == "next-token" else "mean") if pooling is None else pooling
-        _check_choices(task, pooling, dtype, positions)
+        _check_choices(task, pooling, dtype, positions, masking)
         tokens, final_norm = check_flag("tokens", tokens), check_flag("final_norm", final_norm)
-        block_options = {"mixer": mixer, "gate": gate, "norm": norm, "dropout": dropout}
-        block_options = {name: value for name, value in block_options.items() if value is not None}
+        options = {"mixer": mixer, "gate": gate, "norm": norm, "dropout": dropout}
+        options["norm_momentum"] = norm_momentum
+        block_options = {name: value for name, value in options.items() if value is not None}
         if block is not None and block_options:
             raise ValueError(f"{' and '.join(block_options)} cannot be given together with block")
         make_mixer = block_options.pop("mixer", FractalSSM)
@@ -161,12 +178,17 @@ class SequenceModel(eqx.Module):
         keys = jax.random.split(key, 2 * depth + 3)
         weights = 4.0 * width * (inputs + outputs + depth * width)
         check_memory(weights, f"width={width}, depth={depth}, inputs={inputs}, outputs={outputs}")
-        encoder = eqx.nn.Embedding if tokens else eqx.nn.Linear
-        self.encoder = encoder(inputs, width, key=keys[0])
+        self.encoder = _make_encoder(encoder, tokens, inputs, width, dense_init, keys[0])
         self.blocks = tuple(
             block(width, key=one)
             if block is not None
-            else Block(make_mixer(width, key=one), width, **block_options, key=two)
+            else Block(
+                make_mixer(width, key=one),
+                width,
+                **block_options,
+                dense_init=dense_init,
+                key=two,
+            )
             for one, two in zip(keys[2:-1:2], keys[3:-1:2], strict=True)
         )
         for made in self.blocks:
@@ -178,19 +200,19 @@ class SequenceModel(eqx.Module):
         if task == "next-token" and any(block.mixer.bidirectional for block in self.blocks):
             raise ValueError("task='next-token' needs a causal mixer, got a bidirectional one")
         if task == "retrieval":
-            self.head = RetrievalHead(width, outputs, key=keys[1])
+            self.head = RetrievalHead(width, outputs, dense_init=dense_init, key=keys[1])
         else:
-            self.head = eqx.nn.Linear(width, outputs, key=keys[1])
+            self.head = linear(width, outputs, dense_init, key=keys[1])
         self.final_norm = LayerNorm(width) if final_norm else None
         self.table = None
         if length is not None:
             rows = check_count("length", length, smallest=1)
             self.table = 0.02 * jax.random.normal(keys[-1], (rows, width))
         self.task, self.pooling, self.dtype, self.positions = task, pooling, dtype, positions
-        self.remat = check_flag("remat", remat)
+        self.remat, self.masking = check_flag("remat", remat), masking
 
     def __check_init__(self):
-        _check_choices(self.task, self.pooling, self.dtype, self.positions)
+        _check_choices(self.task, self.pooling, self.dtype, self.positions, self.masking)
         check_flag("remat", self.remat)
         if isinstance(self.head, RetrievalHead) != (self.task == "retrieval"):
             raise ValueError(f"head is inconsistent with task={self.task!r}")
@@ -305,6 +327,8 @@ class SequenceModel(eqx.Module):
         kept = check_padding(lengths, mask, len(x)).kept
         if kept is not None:  # padding may contain NaN
             x = jnp.where(jnp.expand_dims(kept, tuple(range(1, x.ndim))), x, 0)
+        if self.masking == "pooling":
+            lengths = mask = None
         h = self._encode(x, 1)
         h = self._add_positions(h, jnp.arange(len(h)))
         statistics = []
@@ -323,10 +347,12 @@ class SequenceModel(eqx.Module):
 
     def _encode(self, x, axes):
         """Embed tokens or values with `axes` leading axes: 1 for a sequence, 0 for a step."""
-        if isinstance(self.encoder, eqx.nn.Embedding):
+        if isinstance(self.encoder, eqx.nn.Embedding | OneHotLinear):
             if x.ndim != axes or not jnp.issubdtype(x.dtype, jnp.integer):
                 raise ValueError(f"x must contain integer tokens, got {x.dtype}{list(x.shape)}")
             check_tokens(x, len(self.encoder.weight))
+            if isinstance(self.encoder, OneHotLinear):
+                return self.encoder(x).astype(self.dtype)
             return self.encoder.weight[x].astype(self.dtype)
         inputs = self.encoder.weight.shape[1]
         if x.ndim != axes + 1 or x.shape[-1] != inputs:
@@ -354,11 +380,27 @@ class SequenceModel(eqx.Module):
         return self.head
 
 
-def _check_choices(task: str, pooling: str, dtype: str, positions: str) -> None:
+def _make_encoder(
+    kind: str | None, tokens: bool, inputs: int, width: int, dense_init: str, key: PRNGKeyArray
+) -> eqx.nn.Embedding | OneHotLinear | eqx.nn.Linear:
+    if not tokens:
+        if kind is not None:
+            raise ValueError(f"encoder={kind!r} is for tokens: leave it out for real values")
+        return linear(inputs, width, dense_init, key=key)
+    check_choice("encoder", "embedding" if kind is None else kind, get_args(Encoder))
+    if kind == "one-hot":
+        return OneHotLinear(inputs, width, dense_init=dense_init, key=key)
+    return eqx.nn.Embedding(inputs, width, key=key)
+
+
+def _check_choices(task: str, pooling: str, dtype: str, positions: str, masking: str) -> None:
     check_choice("task", task, get_args(SequenceTask))
     check_choice("pooling", pooling, get_args(Pooling))
     check_choice("dtype", dtype, get_args(DType))
     check_choice("positions", positions, get_args(Positions))
+    check_choice("masking", masking, get_args(Masking))
+    if masking == "pooling" and pooling == "none":
+        raise ValueError("masking='pooling' needs pooling='mean' or 'last', got 'none'")
 
 
 def _array(values: ArrayLike | None) -> Array | None:

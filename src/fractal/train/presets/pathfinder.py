@@ -31,7 +31,9 @@ PAPER = Config(
         depth=6,
         gate="half_glu1",
         norm="batch",
+        norm_momentum=0.9,
         dropout=0.05,
+        dense_init="lecun",
         options={"order": 256, "blocks": 8, "C_init": "trunc", "dt_min": 0.001, "clip_eigs": False},
     ),
     optimizer=OptimizerConfig(

@@ -31,7 +31,9 @@ PAPER = Config(
         depth=6,
         gate="half_glu1",
         norm="batch",
+        norm_momentum=0.9,
         dropout=0.0,
+        dense_init="lecun",
         options={
             "order": 256,
             "blocks": 16,
