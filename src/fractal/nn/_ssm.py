@@ -26,11 +26,13 @@ from .._engine.inputs import (
     mask_padding,
 )
 from .._engine.parts import Parts, complex_to_real, real_to_complex
+from .._engine.scan import linear_scan
 from .._engine.step_size import dt_range
-from ._clock import CLOCKS, elapsed_per_step, reversed_elapsed
+from ._clock import CLOCKS, advance, elapsed_per_step, reversed_elapsed
 from ._filter_bank import FreeBank, LearnedAlphaBank, initial_alphas
 from ._initial import init_parameters, per_mode
 from ._roles import role
+from ._running_sum import accumulate
 from ._spectra import spectrum
 
 DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
@@ -39,11 +41,19 @@ DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
 class FractalState(NamedTuple):
     """State of a `FractalSSM`: the modes, and the total duration of the samples so far.
 
-    In float32 the time saturates at 2²⁴ ≈ 17 million samples of duration 1.
+    Both are rounded. `time_lost` and `modes_lost` hold what rounding removed (two words each, of
+    decreasing size), so that a float32 stream of 10¹² samples is as accurate as its first samples.
+    To set the time, use `state._replace(time=…)`.
+
+    **Fields:**
+
+    - `modes_lost`: None for the uniform clock, whose modes forget at a fixed rate.
     """
 
     modes: Complex[Array, " modes"]
     time: Float[Array, ""]
+    modes_lost: Complex[Array, "2 modes"] | None
+    time_lost: Float[Array, "2"]
 
 
 class FractalSSM(eqx.Module):
@@ -187,6 +197,7 @@ class FractalSSM(eqx.Module):
         kept, end = check_padding(lengths, mask, length)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
+        fresh = state is None
         state = self.initial_state() if state is None else state
         if length == 0:
             return u, state
@@ -194,18 +205,24 @@ class FractalSSM(eqx.Module):
         signal = mask_padding(u.astype(self.D.dtype), kept)
         clock_mask = kept if end is None else None
         elapsed = elapsed_per_step(self.clock, length, state.time, dt, clock_mask)
-        x = self._states(False, signal, elapsed, state.modes)
         C, C_reverse = jnp.split(self.C, 2, axis=1) if self.bidirectional else (self.C, None)
-        y = x @ C.T
+        if fresh or state.modes_lost is None:
+            x = self._states(False, signal, elapsed, state.modes)
+            y, lost = x @ C.T, state.modes_lost
+            modes = real_to_complex(last_state(x, end, complex_to_real(state.modes)))
+        else:
+            x = self._changes(signal, elapsed, state.modes)
+            y = x @ C.T + (C @ complex_to_real(state.modes))[None]
+            change = real_to_complex(last_state(x, end, jnp.zeros_like(x[0])))
+            modes, lost = accumulate(state.modes, state.modes_lost, change)
         if C_reverse is not None:
             # On the scale-invariant clock the start of the reverse scan depends on the padding.
             reverse_mask = clock_mask if self.clock == "uniform" else kept
             elapsed = reversed_elapsed(self.clock, length, dt, reverse_mask)
             y += self._states(True, signal, elapsed, jnp.zeros_like(state.modes)) @ C_reverse.T
-        duration = jnp.broadcast_to(dt, (length,)).sum(where=kept)
-        modes = real_to_complex(last_state(x, end, complex_to_real(state.modes)))
         y += self.D[None] * signal
-        return y.astype(u.dtype), FractalState(modes, state.time + duration)
+        time, time_lost = advance(state.time, state.time_lost, length, dt, kept)
+        return y.astype(u.dtype), FractalState(modes, time, lost, time_lost)
 
     @compiled_step
     def step(
@@ -219,19 +236,36 @@ class FractalSSM(eqx.Module):
         signal = u.astype(self.D.dtype)
         elapsed = elapsed_per_step(self.clock, 1, state.time, dt, None).reshape(())
         w, B = self._modes()
-        gate, complement = gate_and_complement(self.discretization, w, elapsed)
-        response = B @ signal.astype(B.dtype)
-        z = jax.lax.complex(*gate) * state.modes + jax.lax.complex(*complement) * response
+        parts = gate_and_complement(self.discretization, w, elapsed)
+        gate, complement = (jax.lax.complex(*part) for part in parts)
+        response = real_to_complex(complex_to_real(B, axis=0) @ signal)
+        if state.modes_lost is None:
+            z, lost = gate * state.modes + complement * response, None
+        else:
+            change = complement * (response - state.modes)
+            z, lost = accumulate(state.modes, state.modes_lost, change)
         y = self.C @ complex_to_real(z) + self.D * signal
-        return y.astype(u.dtype), FractalState(z, state.time + dt)
+        time, time_lost = advance(state.time, state.time_lost, 1, dt, None)
+        return y.astype(u.dtype), FractalState(z, time, lost, time_lost)
 
     def initial_state(self) -> FractalState:
         """The state before the first sample: zero modes, time zero."""
-        zero = jnp.zeros(sum(self.sizes), self.D.dtype)
-        return FractalState(jax.lax.complex(zero, zero), jnp.zeros((), self.D.dtype))
+        time, zero = jnp.zeros(3, self.D.dtype), jnp.zeros((3, sum(self.sizes)), self.D.dtype)
+        modes = jax.lax.complex(zero, zero)
+        lost = None if self.clock == "uniform" else modes[1:]
+        return FractalState(modes[0], time[0], lost, time[1:])
 
     def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
         return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
+
+    def _changes(self, signal: Array, elapsed: Array, start: Array) -> Array:
+        """The states minus `start`, which may be too small to change `start` in its precision."""
+        (decay, rotation), B = self._modes()
+        w = decay[None], rotation[None]
+        parts = gate_and_complement(self.discretization, w, elapsed[:, None])
+        gate, complement = (jax.lax.complex(*part) for part in parts)
+        response = real_to_complex(signal @ complex_to_real(B, axis=0).T)
+        return complex_to_real(linear_scan(gate, complement * (response - start[None])))
 
     def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
         """λΔ (decay and rotation per unit step) and the steady-state response B/λ."""
