@@ -2,10 +2,11 @@
 
 Three costs of `jax.jit(SequenceModel.step)` are avoided. The weights are constants of the compiled
 program: they are not passed in each call, and what depends on them alone is computed once, by the
-compiler. The state is packed into one array per dtype, so that a call passes few arrays. And these
-arrays are donated: the new state is written over the old one.
+compiler. The state is packed into a few vectors, since each array that is passed takes time. And
+these are donated: the new state is written over the old one.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from .._engine.inputs import check_array, check_concrete, check_tokens
+from .._engine.parts import complex_to_real
 from ._model import ModelState, SequenceModel
+
+_SMALL = 8  # elements of a leaf such as time
 
 
 class Streaming:
@@ -111,12 +115,15 @@ class Streaming:
 
 
 class _Layout:
-    """How the leaves of a state lie in one vector per dtype; complex ones as pairs of vectors."""
+    """How the leaves of a state lie in vectors: one per dtype, and one for the smallest leaves."""
 
     def __init__(self, state: ModelState):
         leaves, self._tree = jax.tree.flatten(state)
         self._leaves = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
-        self._kinds = sorted({_real(leaf.dtype) for leaf in leaves}, key=str)
+        self._groups: dict[tuple[str, bool], list[int]] = {}
+        for i, leaf in enumerate(self._leaves):
+            small = leaf.size <= _SMALL and not jnp.iscomplexobj(leaf)
+            self._groups.setdefault((_real(leaf.dtype).name, small), []).append(i)
 
     def fits(self, state: Any) -> bool:
         """Whether the structure, shapes and dtypes of a state are those of the layout."""
@@ -127,22 +134,46 @@ class _Layout:
         return found == [(leaf.shape, leaf.dtype) for leaf in self._leaves]
 
     def pack(self, state: ModelState) -> tuple[Array, ...]:
-        """One vector per dtype."""
-        parts: dict[Any, list[Array]] = {kind: [] for kind in self._kinds}
-        for leaf in jax.tree.leaves(state):
-            pair = (leaf.real, leaf.imag) if jnp.iscomplexobj(leaf) else (leaf,)
-            parts[_real(leaf.dtype)] += [part.reshape(-1) for part in pair]
-        return tuple(jnp.concatenate(parts[kind]) for kind in self._kinds)
+        """The vectors."""
+        leaves = jax.tree.leaves(state)
+        return tuple(
+            (_join_small if small else jnp.concatenate)([_flat(leaves[i]) for i in members])
+            for (_, small), members in self._groups.items()
+        )
 
     def unpack(self, packed: Sequence[Array]) -> ModelState:
         """Inverse of `pack`."""
-        rest, leaves = dict(zip(self._kinds, packed, strict=True)), []
-        for leaf in self._leaves:
-            kind, count = _real(leaf.dtype), 2 if jnp.iscomplexobj(leaf) else 1
-            taken, rest[kind] = jnp.split(rest[kind], [count * leaf.size])
-            parts = [part.reshape(leaf.shape) for part in jnp.split(taken, count)]
-            leaves.append(parts[0] if count == 1 else lax.complex(*parts))
-        return jax.tree.unflatten(self._tree, leaves)
+        leaves: dict[int, Array] = {}
+        for vector, members in zip(packed, self._groups.values(), strict=True):
+            start = 0
+            for i in members:
+                leaf = self._leaves[i]
+                parts = 2 if jnp.iscomplexobj(leaf) else 1
+                end = start + parts * leaf.size
+                taken = jnp.split(lax.slice(vector, (start,), (end,)), parts)
+                shaped = [part.reshape(leaf.shape) for part in taken]
+                leaves[i], start = shaped[0] if parts == 1 else lax.complex(*shaped), end
+        return jax.tree.unflatten(self._tree, [leaves[i] for i in range(len(leaves))])
+
+
+def _flat(leaf: Array) -> Array:
+    return (complex_to_real(leaf) if jnp.iscomplexobj(leaf) else leaf).reshape(-1)
+
+
+def _join_small(parts: list[Array]) -> Array:
+    """Concatenation as a sum of padded parts, which XLA computes in one loop.
+
+    It would compute each operand of a concatenation in a task of its own. On CPUs many independent
+    tasks are distributed over threads, which takes longer than the whole step.
+    """
+    sizes = [len(part) for part in parts]
+    ends = np.cumsum(sizes).tolist()
+    zero = np.zeros((), parts[0].dtype)
+    padded = [
+        lax.pad(part, zero, [(end - size, ends[-1] - end, 0)])
+        for part, size, end in zip(parts, sizes, ends, strict=True)
+    ]
+    return functools.reduce(lax.add, padded)
 
 
 def _real(dtype: np.dtype) -> np.dtype:
