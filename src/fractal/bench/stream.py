@@ -133,7 +133,11 @@ def _scan(model: SequenceModel, samples: np.ndarray) -> Callable[[], object]:
 
     @jax.jit
     def call(state, samples):
-        return jax.lax.scan(lambda state, x: model.step(x, state)[::-1], state, samples)
+        def step(state, x):
+            output, state = model.step(x, state)
+            return state, output
+
+        return jax.lax.scan(step, state, samples)
 
     state = model.initial_state()
     return lambda: jax.block_until_ready(call(state, samples))

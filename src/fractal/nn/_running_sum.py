@@ -5,12 +5,8 @@ of equal size. Here a sum is kept in three words: its rounded value, and two wor
 removed. The value has a relative error of one rounding as long as a term is above 2⁻⁴⁸ of the sum.
 """
 
-from typing import TypeVar
-
 import jax.numpy as jnp
 from jaxtyping import Array, Inexact
-
-A = TypeVar("A", bound=Array)
 
 
 def accumulate(
@@ -36,7 +32,7 @@ def accumulate(
     return total, jnp.stack([largest, middle + smallest])
 
 
-def _two_sum(a: A, b: A) -> tuple[A, A]:
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded sum, and its rounding error, which is exact."""
     total = a + b
     rounded_b = total - a
