@@ -345,6 +345,31 @@ def test_the_s5_scan_of_the_benchmark_is_a_plain_recurrence():
     np.testing.assert_allclose(got, np.stack(expected), atol=1e-3)
 
 
+@pytest.mark.slow
+def test_bench_stream_reports_the_shares_of_call_and_arithmetic(capsys, monkeypatch):
+    from fractal.bench import stream
+
+    for name, value in (("WIDTH", 8), ("DEPTH", 1), ("BLOCKS", (1, 4)), ("SAMPLES", 8),
+                        ("ROUNDS", 2)):  # fmt: skip
+        monkeypatch.setattr(stream, name, value)
+    measured = stream.measure()
+    monkeypatch.setattr(stream, "_in_process", lambda asynchronous: measured)
+    code, out, _ = run(capsys, "bench", "stream", "--json")
+    assert code == 0
+    found = json.loads(out)
+    times = {name: t["median"] for name, t in found["microseconds_per_sample"].items()}
+    for name in stream.DISPATCH:
+        step = times[f"step, dispatch {name}"]
+        assert times[f"extend, blocks of 4, dispatch {name}"] > 0
+        for share, row in (
+            ("share_of_an_empty_call", "empty call"),
+            ("share_of_the_arithmetic", "steps within one program"),
+        ):
+            assert found[share][name] == pytest.approx(times[f"{row}, dispatch {name}"] / step)
+    code, out, _ = run(capsys, "bench", "stream")
+    assert "share of an empty call" in out
+
+
 def test_bench_reports_ratios_the_machine_and_the_spread(capsys, monkeypatch):
     from fractal.bench import memory
 

@@ -115,11 +115,13 @@ def check_concrete(
         raise ValueError(f"mask must be boolean, got {kept.dtype}; use lengths for a count")
 
 
-def check_tokens(x: Array, vocabulary: int) -> None:
+def check_tokens(x: Array | np.ndarray, vocabulary: int, name: str = "x") -> None:
     """Raise `ValueError` for concrete token ids outside of the vocabulary."""
-    ids = _concrete("x", x) if x.size else None
+    ids = _concrete(name, x) if x.size else None
     if ids is not None and not 0 <= ids.min() <= ids.max() < vocabulary:
-        raise ValueError(f"x must contain tokens below {vocabulary}, got {ids.min()} … {ids.max()}")
+        raise ValueError(
+            f"{name} must contain tokens below {vocabulary}, got {ids.min()} … {ids.max()}"
+        )
 
 
 def _concrete(name: str, value: Any) -> np.ndarray | None:

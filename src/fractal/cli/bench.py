@@ -20,11 +20,14 @@ class Bench:
         subject: memory, the online memory; scan, the scan by method and length; layer, the layer
             compared with a lower bound, its two matrix products without the scan, and with S5;
             step, the gradient of one batch of whole models, compared with their matrix products;
-            data, the time per batch and per train step.
+            stream, a model sample by sample and in blocks; data, the time per batch and per train
+            step.
         json: print one JSON object instead of a table.
     """
 
-    subject: Annotated[Literal["memory", "scan", "layer", "step", "data"], tyro.conf.Positional]
+    subject: Annotated[
+        Literal["memory", "scan", "layer", "step", "stream", "data"], tyro.conf.Positional
+    ]
     json: bool = False
 
     def run(self) -> int:
@@ -36,6 +39,8 @@ class Bench:
             from ..bench.layer import bench_layer as bench
         elif self.subject == "step":
             from ..bench.step import bench_step as bench
+        elif self.subject == "stream":
+            from ..bench.stream import bench_stream as bench
         else:
             from ..bench.data import bench_data as bench
         result = bench()

@@ -32,3 +32,4 @@ from ._roles import role as role
 from ._roles import roles as roles
 from ._ssm import FractalSSM as FractalSSM
 from ._ssm import FractalState as FractalState
+from ._streaming import Streaming as Streaming

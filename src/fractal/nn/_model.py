@@ -7,9 +7,8 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, get_args
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, UInt32
 
 from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag, check_probability
@@ -17,6 +16,8 @@ from .._engine.inputs import check_array, check_concrete, check_key, check_paddi
 from ._block import GATES, Block, Mixer, Residual, WithStatistics, dense
 from ._linear import OneHotLinear, linear
 from ._norms import BATCH_AXIS, NORMS, LayerNorm, Statistics
+from ._positions import add_steps, no_steps, sinusoids, steps_as_float, table_rows
+from ._running_sum import accumulate
 from ._ssm import FractalSSM
 
 SequenceTask = Literal["classification", "regression", "retrieval", "next-token"]
@@ -29,11 +30,20 @@ _PAIR_AXIS = "pair"
 
 
 class ModelState(NamedTuple):
-    """State of a streaming model: states of the mixers, sum of the features, number of steps."""
+    """State of a streaming model.
+
+    **Fields:**
+
+    - `mixers`: states of the mixers.
+    - `steps`: number of steps, as lower and upper 32 bits.
+    - `total`, `total_lost`: sum of the features for `pooling="mean"`, otherwise None; and what
+      rounding removed from it, in two words of decreasing size.
+    """
 
     mixers: tuple[Any, ...]
-    total: Float[Array, " width"]
-    steps: Float[Array, ""]
+    steps: UInt32[Array, "2"]
+    total: Float[Array, " width"] | None
+    total_lost: Float[Array, "2 width"] | None
 
 
 class RetrievalHead(eqx.Module):
@@ -273,30 +283,81 @@ class SequenceModel(eqx.Module):
 
     def initial_state(self) -> ModelState:
         """The state of a stream before the first step."""
-        mixers = tuple(block.mixer.initial_state() for block in self.blocks)
         weight = self._linear_head().weight
-        return ModelState(mixers, jnp.zeros_like(weight[0]), jnp.zeros((), weight.dtype))
+        mixers = tuple(block.mixer.initial_state() for block in self.blocks)
+        if self.pooling != "mean":
+            return ModelState(mixers, no_steps(), None, None)
+        sums = jnp.zeros((3, weight.shape[1]), weight.dtype)
+        return ModelState(mixers, no_steps(), sums[0], sums[1:])
 
     def step(
         self, x: ArrayLike, state: ModelState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " outputs"], ModelState]:
         """The output for the sequence up to and including the token or sample x.
 
-        Not compiled; use `jax.jit(SequenceModel.step)(model, x, state)`.
+        Not compiled: see `Streaming`, or use `jax.jit(SequenceModel.step)(model, x, state)`.
         """
-        if not isinstance(state, ModelState):
-            raise ValueError("state must be one that this model returned, or initial_state()")
+        self._check_stream(state)
         check_concrete(dt)
         h = self._encode(check_array("x", x), 0)
-        h = self._add_positions(h[None], state.steps[None])[0]
+        h = self._add_positions(h[None], state.steps)[0]
         mixers = []
         for block, before in zip(self.blocks, state.mixers, strict=True):
             h, after = block.step(h, before, dt)
             mixers.append(after)
+        outputs, state = self._finish(h[None], state)
+        return outputs[0], state._replace(mixers=tuple(mixers))
+
+    def extend(
+        self, block: ArrayLike, state: ModelState, dt: ArrayLike | None = None
+    ) -> tuple[Float[Array, "time outputs"], ModelState]:
+        """The outputs of `step` for each step of a block, and the state after the last one.
+
+        Not compiled: see `Streaming`, or use `jax.jit(SequenceModel.extend)(model, block, state)`.
+
+        **Arguments:**
+
+        - `block`: token ids (time,) or values (time, inputs), of any number of steps.
+        - `state`: the state before the block.
+        - `dt`: durations of the samples: a scalar, or one per step; 1 by default.
+        """
+        self._check_stream(state)
+        x = check_array("block", block)
+        if x.ndim < 1:
+            raise ValueError(f"block must have a time axis, got shape {x.shape}")
+        check_concrete(dt, time=len(x))
+        if dt is not None and jnp.shape(dt) not in ((), (len(x),)):
+            raise ValueError(f"dt must be a number or have shape ({len(x)},), got {jnp.shape(dt)}")
+        h = self._encode(x, 1, "block")
+        if len(x) == 0:
+            return self._apply_head(h), state
+        h = self._add_positions(h, state.steps)
+        mixers = []
+        for layer, before in zip(self.blocks, state.mixers, strict=True):
+            h, after = layer(h, before, dt=dt)
+            mixers.append(after)
+        outputs, state = self._finish(h, state)
+        return outputs, state._replace(mixers=tuple(mixers))
+
+    def _check_stream(self, state):
+        self._linear_head()
+        if any(block.mixer.bidirectional for block in self.blocks):
+            raise ValueError("a bidirectional mixer needs the whole sequence: it has no stream")
+        if not isinstance(state, ModelState):
+            raise ValueError("state must be one that this model returned, or initial_state()")
+
+    def _finish(self, h, state):
+        """Outputs of the steps of a block, and the state with their number and sum."""
         h = h if self.final_norm is None else self.final_norm(h)
-        total, steps = state.total + h.astype(state.total.dtype), state.steps + 1
-        pooled = total / steps if self.pooling == "mean" else h
-        return self._apply_head(pooled), ModelState(tuple(mixers), total, steps)
+        counts = add_steps(state.steps, jnp.arange(1, len(h) + 1, dtype=jnp.uint32))
+        after = state._replace(steps=counts[:, -1])
+        if state.total is None:
+            return self._apply_head(h), after
+        h = h.astype(state.total.dtype)
+        sums = state.total[None] + jnp.cumsum(h, axis=0)
+        means = sums / steps_as_float(counts, h.dtype)[:, None]
+        total, lost = accumulate(state.total, state.total_lost, h.sum(axis=0))
+        return self._apply_head(means), after._replace(total=total, total_lost=lost)
 
     def _run(self, x, dt, lengths, mask, key):
         x, pair = check_array("x", x), isinstance(self.head, RetrievalHead)
@@ -330,7 +391,7 @@ class SequenceModel(eqx.Module):
         if self.masking == "pooling":
             lengths = mask = None
         h = self._encode(x, 1)
-        h = self._add_positions(h, jnp.arange(len(h)))
+        h = self._add_positions(h, None)
         statistics = []
         for i, block in enumerate(self.blocks):
             if key is None:
@@ -345,29 +406,35 @@ class SequenceModel(eqx.Module):
         h = h if self.final_norm is None else self.final_norm(h)
         return _pool(self.pooling, h, kept), tuple(statistics)
 
-    def _encode(self, x, axes):
+    def _encode(self, x, axes, name="x"):
         """Embed tokens or values with `axes` leading axes: 1 for a sequence, 0 for a step."""
         if isinstance(self.encoder, eqx.nn.Embedding | OneHotLinear):
             if x.ndim != axes or not jnp.issubdtype(x.dtype, jnp.integer):
-                raise ValueError(f"x must contain integer tokens, got {x.dtype}{list(x.shape)}")
-            check_tokens(x, len(self.encoder.weight))
+                raise ValueError(
+                    f"{name} must contain integer tokens, got {x.dtype}{list(x.shape)}"
+                )
+            check_tokens(x, len(self.encoder.weight), name)
             if isinstance(self.encoder, OneHotLinear):
                 return self.encoder(x).astype(self.dtype)
             return self.encoder.weight[x].astype(self.dtype)
         inputs = self.encoder.weight.shape[1]
         if x.ndim != axes + 1 or x.shape[-1] != inputs:
-            raise ValueError(f"x must have {inputs} channels in its last axis, got {list(x.shape)}")
+            raise ValueError(
+                f"{name} must have {inputs} channels in its last axis, got {list(x.shape)}"
+            )
         return dense(self.encoder, x.astype(self.dtype))
 
-    def _add_positions(self, h, positions):
-        """Add the position embeddings of the given step numbers."""
+    def _add_positions(self, h, steps):
+        """Add position embeddings after `steps` steps; None for a whole sequence."""
         if self.positions == "none":
             return h
-        if self.table is None:
-            return h + _sinusoids(positions, h.shape[1]).astype(h.dtype)
-        if len(h) > len(self.table):
+        if steps is None and self.table is not None and len(h) > len(self.table):
             raise ValueError(f"x must have at most {len(self.table)} steps, got {len(h)}")
-        return h + self.table.at[positions.astype(int)].get(mode="clip").astype(h.dtype)
+        start = no_steps() if steps is None else steps
+        numbers = add_steps(start, jnp.arange(len(h), dtype=jnp.uint32))
+        if self.table is None:
+            return h + sinusoids(numbers, h.shape[1]).astype(h.dtype)
+        return h + table_rows(self.table, numbers).astype(h.dtype)
 
     def _apply_head(self, pooled):
         """Apply the head, in the dtype of the parameters."""
@@ -405,14 +472,6 @@ def _check_choices(task: str, pooling: str, dtype: str, positions: str, masking:
 
 def _array(values: ArrayLike | None) -> Array | None:
     return None if values is None else jnp.asarray(values)
-
-
-def _sinusoids(positions: Shaped[Array, " time"], width: int) -> Float[Array, "time {width}"]:
-    """Alternating sines and cosines with wavelengths from 2π to 2π · 10⁴ steps."""
-    channel = np.arange(width)
-    frequencies = jnp.asarray(1e4 ** -((channel - channel % 2) / width))
-    angles = positions.astype(frequencies.dtype)[:, None] * frequencies[None]
-    return jnp.where(channel[None] % 2, jnp.cos(angles), jnp.sin(angles))
 
 
 def _pool(

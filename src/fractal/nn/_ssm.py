@@ -25,13 +25,14 @@ from .._engine.inputs import (
     mask_padding,
 )
 from .._engine.pair import Pair, complex_to_real, real_to_complex
-from .._engine.recurrence import Scans, states
+from .._engine.recurrence import Scans, scan, states
 from .._engine.solvers import METHODS
 from .._engine.step_size import dt_range
-from ._clock import CLOCKS, elapsed_per_step, reversed_elapsed
+from ._clock import CLOCKS, advance, elapsed_per_step, reversed_elapsed
 from ._filter_bank import FreeBank, LearnedAlphaBank, initial_alphas
 from ._initial import init_parameters, per_mode
 from ._roles import role
+from ._running_sum import accumulate
 from ._spectra import spectrum
 
 DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
@@ -40,11 +41,19 @@ DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
 class FractalState(NamedTuple):
     """State of a `FractalSSM`: the modes, and the total duration of the samples so far.
 
-    In float32 the time saturates at 2²⁴ ≈ 17 million samples of duration 1.
+    Both are rounded. `time_lost` and `modes_lost` hold what rounding removed (two words each, of
+    decreasing size), so that a float32 stream of 10¹² samples is as accurate as its first samples.
+    To set the time, use `state._replace(time=…)`.
+
+    **Fields:**
+
+    - `modes_lost`: None for the uniform clock, whose modes forget at a fixed rate.
     """
 
     modes: Complex[Array, " modes"]
     time: Float[Array, ""]
+    modes_lost: Complex[Array, "2 modes"] | None
+    time_lost: Float[Array, "2"]
 
 
 class FractalSSM(eqx.Module):
@@ -193,26 +202,34 @@ class FractalSSM(eqx.Module):
         kept, end = check_padding(lengths, mask, length)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
+        fresh = state is None
         state = self.initial_state() if state is None else state
         if length == 0:
             return u, state
 
         signal = mask_padding(u.astype(self.D.dtype), kept)
         clock_mask = kept if end is None else None
-        reverse, starts = (False,), (complex_to_real(state.modes),)
         elapsed = (elapsed_per_step(self.clock, length, state.time, dt, clock_mask),)
-        if self.bidirectional:
-            # On the scale-invariant clock the start of the reverse scan depends on the padding.
-            reverse_mask = clock_mask if self.clock == "uniform" else kept
-            elapsed = *elapsed, reversed_elapsed(self.clock, length, dt, reverse_mask)
-            reverse, starts = (False, True), (None, None)
-        scans = Scans(self.scan, reverse)
-        x = states(scans, self.discretization, self._modes(), elapsed, signal, starts)
-        y = x @ self.C.T + self.D[None] * signal
-        duration = jnp.broadcast_to(dt, (length,)).sum(where=kept)
-        forward = scans.split(x)[0]
-        modes = real_to_complex(last_state(forward, end, complex_to_real(state.modes)))
-        return y.astype(u.dtype), FractalState(modes, state.time + duration)
+        start = complex_to_real(state.modes)
+        if fresh or state.modes_lost is None:
+            reverse, starts = (False,), (start,)
+            if self.bidirectional:
+                # On the scale-invariant clock the start of the reverse scan depends on the padding.
+                reverse_mask = clock_mask if self.clock == "uniform" else kept
+                elapsed = *elapsed, reversed_elapsed(self.clock, length, dt, reverse_mask)
+                reverse, starts = (False, True), (None, None)
+            scans = Scans(self.scan, reverse)
+            x = states(scans, self.discretization, self._modes(), elapsed, signal, starts)
+            y, lost = x @ self.C.T, state.modes_lost
+            modes = real_to_complex(last_state(scans.split(x)[0], end, start))
+        else:
+            x = self._changes(signal, elapsed[0], start)
+            y = x @ self.C.T + (self.C @ start)[None]
+            change = real_to_complex(last_state(x, end, jnp.zeros_like(start)))
+            modes, lost = accumulate(state.modes, state.modes_lost, change)
+        y += self.D[None] * signal
+        time, time_lost = advance(state.time, state.time_lost, length, dt, kept)
+        return y.astype(u.dtype), FractalState(modes, time, lost, time_lost)
 
     @compiled_step
     def step(
@@ -226,17 +243,34 @@ class FractalSSM(eqx.Module):
         signal = u.astype(self.D.dtype)
         elapsed = elapsed_per_step(self.clock, 1, state.time, dt, None).reshape(())
         w, B = self._modes()
-        gate, complement = gate_and_complement(self.discretization, w, elapsed)
-        response = B @ signal.astype(B.dtype)
-        gate, complement = (jax.lax.complex(*pair.parts) for pair in (gate, complement))
-        z = gate * state.modes + complement * response
+        pairs = gate_and_complement(self.discretization, w, elapsed)
+        gate, complement = (jax.lax.complex(*pair.parts) for pair in pairs)
+        response = real_to_complex(complex_to_real(B, axis=0) @ signal)
+        if state.modes_lost is None:
+            z, lost = gate * state.modes + complement * response, None
+        else:
+            change = complement * (response - state.modes)
+            z, lost = accumulate(state.modes, state.modes_lost, change)
         y = self.C @ complex_to_real(z) + self.D * signal
-        return y.astype(u.dtype), FractalState(z, state.time + dt)
+        time, time_lost = advance(state.time, state.time_lost, 1, dt, None)
+        return y.astype(u.dtype), FractalState(z, time, lost, time_lost)
 
     def initial_state(self) -> FractalState:
         """The state before the first sample: zero modes, time zero."""
-        zero = jnp.zeros(sum(self.sizes), self.D.dtype)
-        return FractalState(jax.lax.complex(zero, zero), jnp.zeros((), self.D.dtype))
+        time, zero = jnp.zeros(3, self.D.dtype), jnp.zeros((3, sum(self.sizes)), self.D.dtype)
+        modes = jax.lax.complex(zero, zero)
+        lost = None if self.clock == "uniform" else modes[1:]
+        return FractalState(modes[0], time[0], lost, time[1:])
+
+    def _changes(
+        self, signal: Array, elapsed: Float[Array, " time"], start: Float[Array, " re_im"]
+    ) -> Float[Array, "time re_im"]:
+        """The states minus `start`, which may be too small to change `start` in its precision."""
+        w, B = self._modes()
+        gates, complements = gate_and_complement(self.discretization, w, elapsed)
+        response = signal @ complex_to_real(B, axis=0).T - start[None]
+        added = (complements * Pair.split(response, paired=True)).join()
+        return scan(Scans(self.scan, (False,)), (gates,), (added,), (None,))
 
     def _modes(self) -> tuple[Pair, Complex[Array, "modes width"]]:
         """λΔ (decay and rotation per unit step) and the steady-state response B/λ."""
