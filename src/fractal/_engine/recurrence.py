@@ -101,14 +101,20 @@ def average(
 
 
 def _materialized_gates(discretization: str, w: Pair, elapsed: Float[Array, " time"]) -> Pair:
-    """The gates of all steps, computed once.
+    """The gates of all steps.
 
-    In a loop, since XLA would otherwise recompute them in every pass and for every sequence of a
-    batch. The temporaries of 256 steps fit into the cache of a core.
+    On CPUs in a loop, since XLA would otherwise recompute them in every pass and for every sequence
+    of a batch. The temporaries of 256 steps fit into the cache of a core. Elsewhere
+    all at once: the blocks of a loop would follow one another.
     """
-    return lax.map(
-        lambda time: gate_and_complement(discretization, w, time)[0], elapsed, batch_size=256
-    )
+
+    def at_once(w, elapsed):
+        return gate_and_complement(discretization, w, elapsed)[0]
+
+    def in_blocks(w, elapsed):
+        return lax.map(functools.partial(at_once, w), elapsed, batch_size=256)
+
+    return lax.platform_dependent(w, elapsed, cpu=in_blocks, default=at_once)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))

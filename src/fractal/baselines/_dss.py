@@ -24,7 +24,7 @@ from .._engine.pair import Pair
 from .._engine.step_size import dt_range
 from ..nn import role
 from ._convolution import check_causal, check_scalar_dt, convolve
-from ._diagonal import Diagonal, exponential_sums
+from ._diagonal import SCANS, Diagonal, exponential_sums
 from ._legs import normal_legs
 from ._parameters import from_pairs, log_steps
 
@@ -57,6 +57,7 @@ class DSS(eqx.Module):
     log_dt: Float[Array, "width 2"] = eqx.field(metadata=role("step_size"))
     kernel: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
+    scan: str = eqx.field(static=True, default="convolution")
 
     def __init__(
         self,
@@ -67,6 +68,7 @@ class DSS(eqx.Module):
         bidirectional: bool = False,
         dt_min: float = 1e-3,
         dt_max: float = 1e-1,
+        scan: str = "convolution",
         key: PRNGKeyArray,
     ):
         """
@@ -78,6 +80,11 @@ class DSS(eqx.Module):
         - `kernel`: `"exp"` or `"softmax"`.
         - `bidirectional`: add a second kernel, with a separate W, over later steps.
         - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, one per channel.
+        - `scan`: `"convolution"`, by FFT; or the recurrence, by one of the methods of
+          `fractal.nn.linear_scan`: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`. The
+          recurrence takes time × width × modes memory. It is useful for short sequences and few
+          modes, and if the rounding errors of an FFT are too large.
+          For `kernel="exp"` only.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
@@ -94,10 +101,16 @@ class DSS(eqx.Module):
             scans=2 if bidirectional else 1,
             ends=dt_range("uniform", dt_min, dt_max, None),
         )
-        self.kernel, self.bidirectional = kernel, bidirectional
+        self.kernel, self.bidirectional, self.scan = kernel, bidirectional, scan
 
     def __check_init__(self):
         check_choice("kernel", self.kernel, KERNELS)
+        check_choice("scan", self.scan, SCANS)
+        if self.kernel == "softmax" and self.scan != "convolution":
+            raise ValueError(
+                "scan must be 'convolution' for kernel='softmax', which depends on the length of "
+                f"the sequence and is not a recurrence, got {self.scan!r}"
+            )
 
     @compiled_call
     def __call__(
@@ -119,7 +132,7 @@ class DSS(eqx.Module):
         - `mask`: boolean, False at padding.
         """
         if self.kernel == "exp":
-            return self._system(dt).run(u, state, lengths, mask)
+            return self._system(dt).run(u, state, lengths, mask, self.scan)
         if state is not None:
             self._check_state()
         u = check_sequence(u, len(self.D))
