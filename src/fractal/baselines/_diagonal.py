@@ -89,9 +89,7 @@ class Diagonal(NamedTuple):
             return y + self._read(1, previous(None, True, x[1], None)), None
         return y, real_to_complex(x[0][-1]).reshape(self.w.shape)
 
-    def _read(
-        self, scan: int, x: Float[Array, "time parts"]
-    ) -> Float[Array, "time width"]:
+    def _read(self, scan: int, x: Float[Array, "time parts"]) -> Float[Array, "time width"]:
         """Re Σ c x per channel, for states with concatenated real and imaginary parts."""
         c = jnp.stack([self.c[scan].real, -self.c[scan].imag])
         return jnp.sum(c[None] * x.reshape(len(x), *c.shape), axis=(1, 3))
