@@ -1,7 +1,9 @@
 """Settings and fixtures for all tests."""
 
 import os
+import shutil
 import sys
+import tempfile
 
 import hypothesis
 import numpy as np
@@ -13,7 +15,13 @@ os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 
-import jax  # after the flags, which are read once
+# Tests repeat programs, such as a run and the same run resumed: each is compiled once. Every worker
+# has its own cache, since JAX does not write entries atomically.
+os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="fractal-tests-")
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.3"
+os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+import jax  # after the environment, which is read once
 
 # Conversions and broadcasting of arrays must be explicit; users may set these options, too.
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -21,6 +29,10 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 hypothesis.settings.register_profile("fractal", deadline=None, derandomize=True, max_examples=40)
 hypothesis.settings.load_profile("fractal")
+
+
+def pytest_unconfigure():
+    shutil.rmtree(os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
 
 # Files of a user's own, which register models and tasks when they are imported.
