@@ -32,11 +32,18 @@ def dense_kernels(ssm, length):
     return kernels
 
 
-@pytest.mark.parametrize(("kernel", "tolerance"), [("exp", 1e-11), ("softmax", 1e-5)])
-def test_outputs_equal_an_explicit_convolution(kernel, tolerance):
+@pytest.mark.parametrize(
+    ("kernel", "scan", "tolerance"),
+    [
+        ("exp", "convolution", 1e-11),
+        ("exp", "chunked", 1e-11),
+        ("softmax", "convolution", 1e-5),
+    ],
+)
+def test_outputs_equal_an_explicit_convolution(kernel, scan, tolerance):
     """The softmax tolerance covers the published 1/x, which is x̄/(|x|² + 10⁻⁷)."""
     with jax.enable_x64(True):
-        ssm, u = layer(kernel=kernel, bidirectional=True), signal(40, 3)
+        ssm, u = layer(kernel=kernel, scan=scan, bidirectional=True), signal(40, 3)
         steps = jnp.array([[0.02, 0.05], [0.1, 0.03], [0.06, 0.09]])  # unequal, as after training
         ssm = eqx.tree_at(lambda s: s.log_dt, ssm, jnp.log(steps))
         if kernel == "softmax":  # with growing modes
@@ -86,6 +93,8 @@ def test_one_initial_step_size_per_channel_is_drawn_for_both_parts():
     ("call", "message"),
     [
         (lambda: layer(kernel="relu"), "kernel must be one of exp, softmax"),
+        (lambda: layer(scan="fft"), "scan must be one of convolution, auto"),
+        (lambda: layer(kernel="softmax", scan="auto"), "scan must be 'convolution' for kernel"),
         (lambda: layer(order=0), "order must be a whole number of at least 1"),
         (lambda: layer(kernel="softmax").initial_state(), "depends on the length"),
         (lambda: layer(kernel="softmax").step(jnp.zeros(3), jnp.zeros((3, 5), complex)), "no step"),

@@ -75,8 +75,9 @@ class S4D(eqx.Module):
         - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, one per channel.
         - `scan`: `"convolution"`, by FFT; or the recurrence, by one of the methods of
           `fractal.nn.linear_scan`: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`. The
-          recurrence takes time × width × modes memory. It is useful for short sequences and few
-          modes, and if the rounding errors of an FFT are too large.
+          recurrence takes time × width × modes memory. Use it for inputs of a large dynamic range:
+          its outputs do not depend on later inputs, whereas the rounding error of an FFT is
+          relative to the largest input at all steps.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
