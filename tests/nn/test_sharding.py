@@ -1,6 +1,6 @@
 """Sequences sharded along time over 8 virtual devices, compared with one device.
 
-The cases run in one process of their own, since the number of devices is set when JAX starts.
+The cases run in processes of their own, since the number of devices is set when JAX starts.
 """
 
 import functools
@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from fractal.baselines import S4D, S5
@@ -49,24 +50,27 @@ LAYER_CASES = {
     "no real step": ("uniform", False, "none", True),
 }
 
-# Per case: options of the model, padding.
+# Per case: options of the model, padding, number of devices that share the batch.
 MODEL_CASES = {
-    "mean": ({"pooling": "mean", "positions": "sinusoid"}, "lengths"),
-    "mean, all steps": ({"pooling": "mean"}, None),
-    "last": ({"pooling": "last", "positions": "learned", "length": LENGTH}, "mask"),
-    "last, all steps": ({"pooling": "last"}, None),
-    "none": ({"pooling": "none"}, "lengths"),
-    "retrieval": ({"task": "retrieval"}, "lengths"),
-    "batch norm": ({"norm": "batch", "dropout": 0.3, "remat": True}, "lengths"),
+    "mean": ({"pooling": "mean", "positions": "sinusoid"}, "lengths", 1),
+    "mean, all steps": ({"pooling": "mean"}, None, 1),
+    "last": ({"pooling": "last", "positions": "learned", "length": LENGTH}, "mask", 1),
+    "last, all steps": ({"pooling": "last"}, None, 1),
+    "none": ({"pooling": "none"}, "lengths", 1),
+    "retrieval": ({"task": "retrieval"}, "lengths", 1),
+    "batch norm": ({"norm": "batch", "dropout": 0.3, "remat": True}, "lengths", 1),
+    "data parallel": ({"norm": "batch"}, "lengths", 2),
 }
 
 
-def _mesh():
-    return jax.make_mesh((DEVICES,), ("time",), axis_types=(jax.sharding.AxisType.Auto,))
+def _mesh(data=1):
+    auto = jax.sharding.AxisType.Auto
+    return jax.make_mesh((data, DEVICES // data), ("data", "time"), axis_types=(auto, auto))
 
 
-def _shard(call, in_specs, out_specs, **options):
-    return jax.shard_map(call, mesh=_mesh(), in_specs=in_specs, out_specs=out_specs, **options)
+def _shard(call, in_specs, out_specs, mesh=None, **options):
+    mesh = _mesh() if mesh is None else mesh
+    return jax.shard_map(call, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
 
 
 def _difference(one, two) -> float:
@@ -80,7 +84,7 @@ def _difference(one, two) -> float:
     return float(max(found))
 
 
-def _padding(kind, rng):
+def _padding(kind):
     """`lengths` or `mask`, and their specs."""
     if kind == "mask":  # also at the border of two parts
         mask = (np.arange(LENGTH) < REAL) & ~np.isin(np.arange(LENGTH), [3, 9, 10, 11])
@@ -96,7 +100,7 @@ def _layer_case(layer, irregular, padding, resumed) -> dict[str, float]:
     weights = jnp.asarray(rng.standard_normal((LENGTH, WIDTH)))
     dt = jnp.asarray(rng.uniform(0.3, 2.0, LENGTH)) if irregular else jnp.asarray(0.7)
     state = layer(jnp.asarray(rng.standard_normal((6, WIDTH))))[1] if resumed else None
-    keywords, specs = _padding(padding, rng)
+    keywords, specs = _padding(padding)
 
     def call(layer, u, state, dt, keywords, axis_name=None):
         return layer(u, state, dt, **keywords, axis_name=axis_name)
@@ -125,18 +129,19 @@ def _layer_case(layer, irregular, padding, resumed) -> dict[str, float]:
     }
 
 
-def _model_case(options, padding) -> dict[str, float]:
+def _model_case(options, padding, data) -> dict[str, float]:
     rng = np.random.default_rng(0)
     pair = (2,) if options.get("task") == "retrieval" else ()
     mixer = functools.partial(FractalSSM, order=2, alphas=0.5, bidirectional=True)
-    options = {"width": WIDTH, "depth": 1, "mixer": mixer, "key": jax.random.key(0), **options}
-    model = SequenceModel(7, 2, **options)
+    options = {"dtype": "float64", "mixer": mixer, "key": jax.random.key(0), **options}
+    model = SequenceModel(7, 2, width=WIDTH, depth=1, **options)
     x = jnp.asarray(rng.integers(0, 7, (2, *pair, LENGTH)))
-    keywords, specs = _padding(padding, rng)
+    keywords, specs = _padding(padding)
     share = P(*[None] * (x.ndim - 1), "time")
     keywords = {k: jnp.broadcast_to(v, (2, *pair, *v.shape)) for k, v in keywords.items()}
     specs = {k: share if k == "mask" else P() for k in specs}
     keys = jax.random.split(jax.random.key(1), 2)
+    split = jax.device_put(x, NamedSharding(_mesh(data), P("data", *share[1:])))
 
     def call(model, x, keywords, axis_name=None):
         def one(x, keywords, key):
@@ -151,19 +156,21 @@ def _model_case(options, padding) -> dict[str, float]:
         functools.partial(call, axis_name="time"),
         (P(), share, specs),
         (steps, (steps, P())),
+        mesh=_mesh(data),
+        axis_names={"data", "time"} if data == 1 else {"time"},
         check_vma=options.get("norm") != "batch",
     )
 
-    def loss(run, model):
+    def loss(run, x, model):
         answers, (trained, statistics) = run(model, x, keywords)
         return jnp.sum(answers[..., 0]) + jnp.sum(trained**2), (answers, trained, statistics)
 
-    def run(call):
-        objective = functools.partial(loss, call)
+    def run(call, x):
+        objective = functools.partial(loss, call, x)
         return jax.jit(jax.value_and_grad(objective, has_aux=True))(model)
 
-    (_, one), gradient = run(call)
-    (_, two), other = run(sharded)
+    (_, one), gradient = run(call, x)
+    (_, two), other = run(sharded, split)
     return {"output": _difference(one, two), "gradient": _difference(gradient, other)}
 
 
@@ -172,9 +179,11 @@ def _gathers(layer) -> dict[str, int]:
     u = jnp.ones((LENGTH, WIDTH))
     call = _shard(lambda layer, u: layer(u, axis_name="time")[0], (P(), P("time")), P("time"))
     gradient = jax.grad(lambda layer, u: jnp.sum(call(layer, u) ** 2))
-    texts = (jax.jit(f).lower(layer, u).compile().as_text() for f in (call, gradient))
-    forward, both = (text.count(" all-gather(") + text.count("all-gather-start(") for text in texts)
-    return {"forward": forward, "both": both}
+    found = []
+    for f in (call, gradient):
+        text = str(jax.jit(f).lower(layer, u).compile().as_text())
+        found.append(text.count(" all-gather(") + text.count(" all-gather-start("))
+    return {"forward": found[0], "both": found[1]}
 
 
 def _message(call, *arguments) -> str:
@@ -206,54 +215,73 @@ def _errors() -> dict[str, str]:
     }
 
 
-def _main() -> None:
+def _main(names: list[str]) -> None:
+    """Print the findings of the named cases as JSON."""
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_numpy_dtype_promotion", "strict")
     jax.config.update("jax_numpy_rank_promotion", "raise")
-    layers = _layers()
-    found = {
-        "layers": {
-            name: _layer_case(layers[layer], *rest) for name, (layer, *rest) in LAYER_CASES.items()
-        },
-        "models": {name: _model_case(*case) for name, case in MODEL_CASES.items()},
-        "gathers": {name: _gathers(layers[name]) for name in ("uniform", "uniform-both")},
-        "errors": _errors(),
-    }
+    layers, found = _layers(), {}
+    for name in names:
+        if name in LAYER_CASES:
+            layer, *rest = LAYER_CASES[name]
+            found[name] = _layer_case(layers[layer], *rest)
+        elif name in MODEL_CASES:
+            found[name] = _model_case(*MODEL_CASES[name])
+        elif name == "errors":
+            found[name] = _errors()
+        else:
+            found[name] = _gathers(layers[name.removeprefix("gathers of ")])
     print(json.dumps(found))
 
 
-@pytest.fixture(scope="module")
-def found():
+@functools.cache
+def _run(*names: str) -> dict:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={DEVICES}"
     process = subprocess.run(
-        [sys.executable, "-m", "tests.nn.test_sharding"],
+        [sys.executable, "-m", "tests.nn.test_sharding", *names],
         env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1200,
     )
     assert process.returncode == 0, process.stderr
     return json.loads(process.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("case", LAYER_CASES)
-def test_a_sharded_layer_has_the_output_state_and_gradients_of_one_device(found, case):
-    assert max(found["layers"][case].values()) < 1e-11, found["layers"][case]
+# Compilation takes seconds per case: by default one layer and one model that combine most of it.
+DEFAULT = ("scale-invariant, both directions", "mean", "gathers of uniform-both", "errors")
+SLOW = tuple(
+    name for name in (*LAYER_CASES, *MODEL_CASES, "gathers of uniform") if name not in DEFAULT
+)
 
 
-@pytest.mark.parametrize("case", MODEL_CASES)
-def test_a_sharded_model_has_the_output_and_gradients_of_one_device(found, case):
-    assert max(found["models"][case].values()) < 1e-11, found["models"][case]
+def _found(name):
+    return _run(*(DEFAULT if name in DEFAULT else SLOW))[name]
 
 
-@pytest.mark.parametrize(("layer", "directions"), [("uniform", 1), ("uniform-both", 2)])
-def test_each_direction_and_pass_gathers_once(found, layer, directions):
-    assert found["gathers"][layer] == {"forward": directions, "both": 2 * directions}
+def _params(names):
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in names]
 
 
-def test_what_cannot_be_sharded_raises_one_line(found):
+@pytest.mark.parametrize("case", _params(LAYER_CASES))
+def test_a_sharded_layer_has_the_output_state_and_gradients_of_one_device(case):
+    assert max(_found(case).values()) < 1e-11, _found(case)
+
+
+@pytest.mark.parametrize("case", _params(MODEL_CASES))
+def test_a_sharded_model_has_the_output_and_gradients_of_one_device(case):
+    assert max(_found(case).values()) < 1e-11, _found(case)
+
+
+@pytest.mark.parametrize("case", _params(["gathers of uniform", "gathers of uniform-both"]))
+def test_each_direction_and_pass_gathers_once(case):
+    directions = 2 if case.endswith("both") else 1
+    assert _found(case) == {"forward": directions, "both": 2 * directions}
+
+
+def test_what_cannot_be_sharded_raises_one_line():
     cannot = "S4D cannot process a sequence sharded along time: axis_name must be None"
-    assert found["errors"] == {
+    assert _found("errors") == {
         "mixer": cannot,
         "model": cannot,
         "axis": "axis_name must be a mesh axis of an enclosing jax.shard_map, got 'space'",
@@ -263,4 +291,4 @@ def test_what_cannot_be_sharded_raises_one_line(found):
 
 
 if __name__ == "__main__":
-    _main()
+    _main(sys.argv[1:])
