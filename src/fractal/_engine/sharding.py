@@ -9,7 +9,7 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int, Num
 
 from .pair import Pair
 from .solvers import Step, end_and_decay, prefixes
@@ -64,6 +64,57 @@ def varying(axis_name: str | None, tree: T) -> T:
         return tree
     device = lax.axis_index(axis_name)
     return jax.tree.map(lambda x: jnp.where(device >= 0, x, x), tree)
+
+
+def check_axis(axis_name: str) -> None:
+    """Raise `ValueError` if `axis_name` is not a mesh axis of an enclosing `shard_map`."""
+    try:
+        lax.axis_size(axis_name)
+    except (NameError, TypeError):
+        raise ValueError(
+            f"axis_name must be a mesh axis of an enclosing jax.shard_map, got {axis_name!r:.40}"
+        ) from None
+
+
+def part_number(axis_name: str) -> Int[Array, ""]:
+    """The number of this device's part."""
+    return lax.axis_index(axis_name).astype(int)
+
+
+def total_length(length: int, axis_name: str | None) -> int:
+    """The number of steps of all parts, of `length` steps each."""
+    return length if axis_name is None else length * lax.axis_size(axis_name)
+
+
+def total(axis_name: str | None, x: Num[Array, "..."]) -> Num[Array, "..."]:
+    """The sum over all parts."""
+    return x if axis_name is None else lax.psum(x, axis_name)
+
+
+def from_owner(
+    axis_name: str, owner: Bool[Array, ""], x: Float[Array, "..."]
+) -> Float[Array, "..."]:
+    """The array of the one device for which `owner` is true, on all devices."""
+    return lax.psum(jnp.where(owner, x, jnp.zeros_like(x)), axis_name)
+
+
+def from_last(
+    axis_name: str, mask: Bool[Array, " time"] | None, x: Float[Array, "..."]
+) -> Float[Array, "..."]:
+    """The array of the last part with a step where `mask` is true; of the last part if none has."""
+    part, last = part_number(axis_name), lax.axis_size(axis_name) - 1
+    if mask is None:
+        return from_owner(axis_name, part == last, x)
+    owner = lax.pmax(jnp.where(mask.any(), part, -1), axis_name)
+    return from_owner(axis_name, part == jnp.where(owner < 0, last, owner), x)
+
+
+def sum_before(axis_name: str, reverse: bool, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The sum over the parts before this one, or after it if `reverse`."""
+    part, parts = part_number(axis_name), lax.all_gather(x, axis_name)
+    numbers = jnp.arange(len(parts))
+    counted = numbers > part if reverse else numbers < part
+    return parts.sum(axis=0, where=jnp.expand_dims(counted, tuple(range(1, parts.ndim))))
 
 
 def is_first(axis_name: str | None, reverse: bool) -> Array | bool:

@@ -128,6 +128,8 @@ class S5(eqx.Module):
         dt: ArrayLike | None = None,
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
+        *,
+        axis_name: str | None = None,
     ) -> tuple[Float[Array, "time width"], Complex[Array, " modes"]]:
         """Outputs, and the state after the last step.
 
@@ -138,10 +140,13 @@ class S5(eqx.Module):
         - `dt`: factors of Δ, non-negative: a scalar, or one per step; 1 by default.
         - `lengths`: number of real steps; later steps are padding, which does not change the state.
         - `mask`: boolean, False at padding, which may be at any step. `lengths` is faster.
+        - `axis_name`: inside `jax.shard_map`, the mesh axis over which time is sharded. `u`, `mask`
+          and `dt` with a time axis are then the parts of one device; all else is the same on all
+          devices, and `lengths` counts the steps of all parts.
         """
         u = check_sequence(u, len(self.D))
         dt = check_durations(dt, len(u), self.D.dtype)
-        kept, end = check_padding(lengths, mask, len(u))
+        kept, end = check_padding(lengths, mask, len(u), axis_name)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
         state = self.initial_state() if state is None else state
@@ -153,10 +158,11 @@ class S5(eqx.Module):
         reverse, starts = (
             ((False, True), (None, None)) if self.bidirectional else ((False,), (start,))
         )
-        scans, both = Scans(self.scan, reverse), (elapsed,) * len(reverse)
+        scans, both = Scans(self.scan, reverse, axis_name), (elapsed,) * len(reverse)
         x = states(scans, self.discretization, self._modes(), both, signal, starts)
         y = x @ self._readout().T + self.D[None] * signal
-        return y.astype(u.dtype), real_to_complex(last_state(scans.split(x)[0], end, start))
+        last = last_state(scans.split(x)[0], end, start, axis_name)
+        return y.astype(u.dtype), real_to_complex(last)
 
     @compiled_step
     def step(

@@ -13,7 +13,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, UInt32
 from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag, check_probability
 from .._engine.inputs import check_array, check_concrete, check_key, check_padding, check_tokens
-from ._block import GATES, Block, Mixer, Residual, WithStatistics, dense
+from .._engine.sharding import check_axis, from_last, part_number, total, total_length
+from ._block import GATES, Block, Mixer, Residual, WithStatistics, dense, sharding_of
 from ._linear import OneHotLinear, linear
 from ._norms import BATCH_AXIS, NORMS, LayerNorm, Statistics
 from ._positions import add_steps, no_steps, sinusoids, steps_as_float, table_rows
@@ -235,6 +236,8 @@ class SequenceModel(eqx.Module):
         dt: ArrayLike | None = None,
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
+        *,
+        axis_name: str | None = None,
     ) -> Float[Array, "..."]:
         """Logits or predictions: (outputs,), or (time, outputs) without pooling.
 
@@ -245,8 +248,11 @@ class SequenceModel(eqx.Module):
         - `lengths`: number of real steps (of each sequence); later steps are padding.
         - `mask`: boolean, False at padding, of the shape of x without channels. `lengths` is
           faster.
+        - `axis_name`: inside `jax.shard_map`, the mesh axis over which time is sharded. `x`, `mask`
+          and `dt` with a time axis are then the parts of one device, and so are outputs without
+          pooling; `lengths` counts the steps of all parts.
         """
-        return self._run(x, dt, lengths, mask, None)[0]
+        return self._run(x, dt, lengths, mask, None, axis_name)[0]
 
     def training(
         self,
@@ -256,13 +262,15 @@ class SequenceModel(eqx.Module):
         mask: ArrayLike | None = None,
         *,
         key: PRNGKeyArray,
+        axis_name: str | None = None,
     ) -> tuple[Float[Array, "..."], tuple[Statistics | None, ...]]:
         """Outputs during training, and the updated running averages of batch norms.
 
         Pass the averages to `with_statistics`. They are equal for all sequences of a batch: use
-        `jax.vmap(…, axis_name="batch", out_axes=(0, None))`.
+        `jax.vmap(…, axis_name="batch", out_axes=(0, None))`. `key` is the same on all devices of
+        `axis_name`; `norm="batch"` then needs `jax.shard_map(…, check_vma=False)`.
         """
-        return self._run(x, dt, lengths, mask, check_key(key))
+        return self._run(x, dt, lengths, mask, check_key(key), axis_name)
 
     def with_statistics(self, statistics: Sequence[Statistics | None]) -> "SequenceModel":
         """A copy of the model with the running averages returned by `training`."""
@@ -359,13 +367,16 @@ class SequenceModel(eqx.Module):
         total, lost = accumulate(state.total, state.total_lost, h.sum(axis=0))
         return self._apply_head(means), after._replace(total=total, total_lost=lost)
 
-    def _run(self, x, dt, lengths, mask, key):
+    def _run(self, x, dt, lengths, mask, key, axis_name):
         x, pair = check_array("x", x), isinstance(self.head, RetrievalHead)
         if x.ndim < 1 + pair:
             raise ValueError(f"x must have a time axis, got shape {x.shape}")
-        check_concrete(dt, lengths, mask, time=x.shape[1 if pair else 0])
+        if axis_name is not None:
+            check_axis(axis_name)
+        time = total_length(x.shape[1 if pair else 0], axis_name)
+        check_concrete(dt, lengths, mask, time=time)
         if not isinstance(self.head, RetrievalHead):
-            pooled, statistics = self._features(x, dt, lengths, mask, key)
+            pooled, statistics = self._features(x, dt, lengths, mask, key, axis_name)
             return self._apply_head(pooled), statistics
         if len(x) != 2:
             raise ValueError(f"x must contain two sequences for task='retrieval', got {len(x)}")
@@ -375,7 +386,7 @@ class SequenceModel(eqx.Module):
         keys = None if key is None else jax.random.split(key)
         (one, two), statistics = jax.vmap(
             lambda x, dt, lengths, mask, key: self._features(
-                x, dt, lengths, mask, key, (BATCH_AXIS, _PAIR_AXIS)
+                x, dt, lengths, mask, key, axis_name, (BATCH_AXIS, _PAIR_AXIS)
             ),
             in_axes=(0, 0 if dt is not None and jnp.ndim(dt) == 2 else None, 0, 0, 0),
             out_axes=(0, None),
@@ -383,28 +394,30 @@ class SequenceModel(eqx.Module):
         )(x, dt, _array(lengths), _array(mask), keys)
         return self.head(one, two), statistics
 
-    def _features(self, x, dt, lengths, mask, key, axes=(BATCH_AXIS,)):
+    def _features(self, x, dt, lengths, mask, key, axis_name, axes=(BATCH_AXIS,)):
         """Pooled features of one sequence, and updated running averages."""
-        kept = check_padding(lengths, mask, len(x)).kept
+        kept = check_padding(lengths, mask, len(x), axis_name).kept
         if kept is not None:  # padding may contain NaN
             x = jnp.where(jnp.expand_dims(kept, tuple(range(1, x.ndim))), x, 0)
         if self.masking == "pooling":
             lengths = mask = None
         h = self._encode(x, 1)
-        h = self._add_positions(h, None)
+        h = self._add_positions(h, None, axis_name)
         statistics = []
         for i, block in enumerate(self.blocks):
             if key is None:
-                h, new = block(h, None, dt=dt, lengths=lengths, mask=mask)[0], None
+                sharded = sharding_of(block, axis_name)
+                h, new = block(h, None, dt=dt, lengths=lengths, mask=mask, **sharded)[0], None
             else:
+                sharded = sharding_of(block, axis_name, "training")
                 train = functools.partial(
-                    block.training, dt=dt, lengths=lengths, mask=mask, axes=axes
+                    block.training, dt=dt, lengths=lengths, mask=mask, axes=axes, **sharded
                 )
                 run = jax.checkpoint(train) if self.remat else train
                 h, new = run(h, key=jax.random.fold_in(key, i))
             statistics.append(new)
         h = h if self.final_norm is None else self.final_norm(h)
-        return _pool(self.pooling, h, kept), tuple(statistics)
+        return _pool(self.pooling, h, kept, axis_name), tuple(statistics)
 
     def _encode(self, x, axes, name="x"):
         """Embed tokens or values with `axes` leading axes: 1 for a sequence, 0 for a step."""
@@ -424,13 +437,16 @@ class SequenceModel(eqx.Module):
             )
         return dense(self.encoder, x.astype(self.dtype))
 
-    def _add_positions(self, h, steps):
+    def _add_positions(self, h, steps, axis_name=None):
         """Add position embeddings after `steps` steps; None for a whole sequence."""
         if self.positions == "none":
             return h
-        if steps is None and self.table is not None and len(h) > len(self.table):
-            raise ValueError(f"x must have at most {len(self.table)} steps, got {len(h)}")
+        length = total_length(len(h), axis_name)
+        if steps is None and self.table is not None and length > len(self.table):
+            raise ValueError(f"x must have at most {len(self.table)} steps, got {length}")
         start = no_steps() if steps is None else steps
+        if axis_name is not None:
+            start = add_steps(start, (part_number(axis_name) * len(h)).astype(jnp.uint32))
         numbers = add_steps(start, jnp.arange(len(h), dtype=jnp.uint32))
         if self.table is None:
             return h + sinusoids(numbers, h.shape[1]).astype(h.dtype)
@@ -475,16 +491,21 @@ def _array(values: ArrayLike | None) -> Array | None:
 
 
 def _pool(
-    pooling: str, h: Float[Array, "time width"], mask: Bool[Array, " time"] | None
+    pooling: str,
+    h: Float[Array, "time width"],
+    mask: Bool[Array, " time"] | None,
+    axis_name: str | None,
 ) -> Float[Array, "*time width"]:
     if pooling == "none":
         return h
     if len(h) == 0:
         raise ValueError("x must have at least one step for pooling")
     if pooling == "last":
-        return h[-1] if mask is None else h[len(h) - 1 - jnp.argmax(mask[::-1])]
+        last = h[-1] if mask is None else h[len(h) - 1 - jnp.argmax(mask[::-1])]
+        return last if axis_name is None else from_last(axis_name, mask, last)
     wide = h.astype(jnp.float32) if jnp.finfo(h.dtype).bits < 32 else h
     if mask is None:
-        return wide.mean(axis=0)
-    count = jnp.maximum(mask.sum(), 1).astype(wide.dtype)
-    return wide.sum(axis=0, where=mask[:, None]) / count
+        mean = wide.mean(axis=0)
+        return mean if axis_name is None else jax.lax.pmean(mean, axis_name)
+    count = jnp.maximum(total(axis_name, mask.sum()), 1).astype(wide.dtype)
+    return total(axis_name, wide.sum(axis=0, where=mask[:, None])) / count

@@ -185,6 +185,8 @@ class FractalSSM(eqx.Module):
         dt: ArrayLike | None = None,
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
+        *,
+        axis_name: str | None = None,
     ) -> tuple[Float[Array, "time width"], FractalState]:
         """Outputs, and the state after the last step.
 
@@ -195,11 +197,14 @@ class FractalSSM(eqx.Module):
         - `dt`: durations of the samples, non-negative: a scalar, or one per step; 1 by default.
         - `lengths`: number of real steps; later steps are padding, which does not change the state.
         - `mask`: boolean, False at padding, which may be at any step. `lengths` is faster.
+        - `axis_name`: inside `jax.shard_map`, the mesh axis over which time is sharded. `u`, `mask`
+          and `dt` with a time axis are then the parts of one device; all else is the same on all
+          devices, and `lengths` counts the steps of all parts.
         """
         u = check_sequence(u, len(self.D))
         length = len(u)
         dt = check_durations(dt, length, self.D.dtype)
-        kept, end = check_padding(lengths, mask, length)
+        kept, end = check_padding(lengths, mask, length, axis_name)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
         fresh = state is None
@@ -209,26 +214,27 @@ class FractalSSM(eqx.Module):
 
         signal = mask_padding(u.astype(self.D.dtype), kept)
         clock_mask = kept if end is None else None
-        elapsed = (elapsed_per_step(self.clock, length, state.time, dt, clock_mask),)
+        elapsed = (elapsed_per_step(self.clock, length, state.time, dt, clock_mask, axis_name),)
         start = complex_to_real(state.modes)
         if fresh or state.modes_lost is None:
             reverse, starts = (False,), (start,)
             if self.bidirectional:
                 # On the scale-invariant clock the start of the reverse scan depends on the padding.
                 reverse_mask = clock_mask if self.clock == "uniform" else kept
-                elapsed = *elapsed, reversed_elapsed(self.clock, length, dt, reverse_mask)
+                backward = reversed_elapsed(self.clock, length, dt, reverse_mask, axis_name)
+                elapsed = *elapsed, backward
                 reverse, starts = (False, True), (None, None)
-            scans = Scans(self.scan, reverse)
+            scans = Scans(self.scan, reverse, axis_name)
             x = states(scans, self.discretization, self._modes(), elapsed, signal, starts)
             y, lost = x @ self.C.T, state.modes_lost
-            modes = real_to_complex(last_state(scans.split(x)[0], end, start))
+            modes = real_to_complex(last_state(scans.split(x)[0], end, start, axis_name))
         else:
-            x = self._changes(signal, elapsed[0], start)
+            x = self._changes(signal, elapsed[0], start, axis_name)
             y = x @ self.C.T + (self.C @ start)[None]
-            change = real_to_complex(last_state(x, end, jnp.zeros_like(start)))
+            change = real_to_complex(last_state(x, end, jnp.zeros_like(start), axis_name))
             modes, lost = accumulate(state.modes, state.modes_lost, change)
         y += self.D[None] * signal
-        time, time_lost = advance(state.time, state.time_lost, length, dt, kept)
+        time, time_lost = advance(state.time, state.time_lost, length, dt, kept, axis_name)
         return y.astype(u.dtype), FractalState(modes, time, lost, time_lost)
 
     @compiled_step
@@ -263,14 +269,18 @@ class FractalSSM(eqx.Module):
         return FractalState(modes[0], time[0], lost, time[1:])
 
     def _changes(
-        self, signal: Array, elapsed: Float[Array, " time"], start: Float[Array, " re_im"]
+        self,
+        signal: Array,
+        elapsed: Float[Array, " time"],
+        start: Float[Array, " re_im"],
+        axis_name: str | None,
     ) -> Float[Array, "time re_im"]:
         """The states minus `start`, which may be too small to change `start` in its precision."""
         w, B = self._modes()
         gates, complements = gate_and_complement(self.discretization, w, elapsed)
         response = signal @ complex_to_real(B, axis=0).T - start[None]
         added = (complements * Pair.split(response, paired=True)).join()
-        return scan(Scans(self.scan, (False,)), (gates,), (added,), (None,))
+        return scan(Scans(self.scan, (False,), axis_name), (gates,), (added,), (None,))
 
     def _modes(self) -> tuple[Pair, Complex[Array, "modes width"]]:
         """λΔ (decay and rotation per unit step) and the steady-state response B/λ."""
