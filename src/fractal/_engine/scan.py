@@ -9,7 +9,7 @@ from .._checks import check_choice, check_flag
 from .inputs import check_array
 from .pair import Pair, complex_to_real, real_to_complex
 from .recurrence import Scans, scan
-from .sharding import varying
+from .sharding import check_axis, varying
 from .solvers import METHODS
 
 
@@ -52,6 +52,7 @@ def linear_scan(
     if h0 is not None and h0.shape != b.shape[1:]:
         raise ValueError(f"h0 must have shape {b.shape[1:]}, got {h0.shape}")
     check_choice("method", method, METHODS)
+    check_axis(axis_name)
     scans = Scans(method, (check_flag("reverse", reverse),), axis_name)
     with jax.numpy_dtype_promotion("standard"):  # real gates with complex inputs are supported
         dtype = jnp.result_type(a, b) if h0 is None else jnp.result_type(a, b, h0)

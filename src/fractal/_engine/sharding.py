@@ -66,11 +66,13 @@ def varying(axis_name: str | None, tree: T) -> T:
     return jax.tree.map(lambda x: jnp.where(device >= 0, x, x), tree)
 
 
-def check_axis(axis_name: str) -> None:
-    """Raise `ValueError` if `axis_name` is not a mesh axis of an enclosing `shard_map`."""
+def check_axis(axis_name: str | None) -> None:
+    """Raise `ValueError` if `axis_name` is given and no mesh axis of an enclosing `shard_map`."""
+    if axis_name is None:
+        return
     try:
         lax.axis_size(axis_name)
-    except (NameError, TypeError):
+    except (NameError, TypeError, ValueError):
         raise ValueError(
             f"axis_name must be a mesh axis of an enclosing jax.shard_map, got {axis_name!r:.40}"
         ) from None

@@ -371,8 +371,7 @@ class SequenceModel(eqx.Module):
         x, pair = check_array("x", x), isinstance(self.head, RetrievalHead)
         if x.ndim < 1 + pair:
             raise ValueError(f"x must have a time axis, got shape {x.shape}")
-        if axis_name is not None:
-            check_axis(axis_name)
+        check_axis(axis_name)
         time = total_length(x.shape[1 if pair else 0], axis_name)
         check_concrete(dt, lengths, mask, time=time)
         if not isinstance(self.head, RetrievalHead):
