@@ -36,11 +36,14 @@ def assert_equal(one, two):
         lambda: model(init="fractional", bidirectional=True, discretization="bilinear"),
         lambda: SequenceModel(7, 3, width=8, depth=1, task="retrieval", tokens=False,
                               gate="full_glu", dtype="bfloat16", key=jax.random.key(0)),
+        lambda: SequenceModel(7, 3, width=8, depth=1, encoder="one-hot", masking="pooling",
+                              dense_init="lecun", key=jax.random.key(0)),
         lambda: FractalSSM(5, key=jax.random.key(0)),
         lambda: model().initial_state(),
         lambda: SequenceModel(7, 3, width=np.int64(8), depth=1, key=jax.random.key(0)),
     ],
-    ids=["plain", "learned alpha", "fractional", "retrieval", "layer", "state", "NumPy sizes"],
+    ids=["plain", "learned alpha", "fractional", "retrieval", "one-hot", "layer", "state",
+         "NumPy sizes"],
 )  # fmt: skip
 def test_save_and_load_restore_the_model(tmp_path, make):
     path = tmp_path / "model.safetensors"

@@ -284,7 +284,8 @@ def _check_runs(model: Any) -> None:
         shape = (3, model.encoder.weight.shape[1])
     if model.task == "retrieval":
         shape = (2, *shape)
-    dtype = jnp.int32 if isinstance(model.encoder, eqx.nn.Embedding) else dtypes.pop()
+    is_tokens = isinstance(model.encoder, eqx.nn.Embedding | nn.OneHotLinear)
+    dtype = jnp.int32 if is_tokens else dtypes.pop()
     try:
         jax.eval_shape(model, jax.ShapeDtypeStruct(shape, dtype))
     except (TypeError, AttributeError, IndexError) as error:

@@ -32,11 +32,20 @@ def dense_kernels(ssm, length):
     return kernels
 
 
-@pytest.mark.parametrize(("kernel", "tolerance"), [("exp", 1e-11), ("softmax", 1e-5)])
-def test_outputs_equal_an_explicit_convolution(kernel, tolerance):
+@pytest.mark.parametrize(
+    ("kernel", "scan", "tolerance"),
+    [
+        ("exp", "convolution", 1e-11),
+        ("exp", "chunked", 1e-11),
+        ("softmax", "convolution", 1e-5),
+    ],
+)
+def test_outputs_equal_an_explicit_convolution(kernel, scan, tolerance):
     """The softmax tolerance covers the published 1/x, which is x̄/(|x|² + 10⁻⁷)."""
     with jax.enable_x64(True):
-        ssm, u = layer(kernel=kernel, bidirectional=True), signal(40, 3)
+        ssm, u = layer(kernel=kernel, scan=scan, bidirectional=True), signal(40, 3)
+        steps = jnp.array([[0.02, 0.05], [0.1, 0.03], [0.06, 0.09]])  # unequal, as after training
+        ssm = eqx.tree_at(lambda s: s.log_dt, ssm, jnp.log(steps))
         if kernel == "softmax":  # with growing modes
             ssm = eqx.tree_at(lambda s: s.real, ssm, jnp.array([0.4, -0.5, -2.0, 1.3, -0.1]))
         forward, backward = dense_kernels(ssm, 40)
@@ -71,10 +80,21 @@ def test_initial_eigenvalues_are_those_of_the_normal_part_of_legs():
     np.testing.assert_allclose(layer(kernel="softmax").real, -0.5)
 
 
+def test_one_initial_step_size_per_channel_is_drawn_for_both_parts():
+    log_dt = np.asarray(layer(width=400).log_dt)
+    np.testing.assert_array_equal(log_dt[:, 0], log_dt[:, 1])
+    assert len(np.unique(log_dt[:, 0])) == 400
+    # Uniform between the logarithms of the ends.
+    quantiles = np.quantile(log_dt[:, 0], [0.25, 0.5, 0.75]) / np.log(10)
+    np.testing.assert_allclose(quantiles, [-2.5, -2, -1.5], atol=0.2)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: layer(kernel="relu"), "kernel must be one of exp, softmax"),
+        (lambda: layer(scan="fft"), "scan must be one of convolution, auto"),
+        (lambda: layer(kernel="softmax", scan="auto"), "scan must be 'convolution' for kernel"),
         (lambda: layer(order=0), "order must be a whole number of at least 1"),
         (lambda: layer(kernel="softmax").initial_state(), "depends on the length"),
         (lambda: layer(kernel="softmax").step(jnp.zeros(3), jnp.zeros((3, 5), complex)), "no step"),

@@ -55,6 +55,7 @@ def convolved(kernels, D, u):
         ({"init": "legs"}, None),
         ({"init": "inv", "bidirectional": True, "copies": 2}, 0.7),
         ({"init": "lin", "discretization": "bilinear", "dt_max": 2.0}, 1.5),
+        ({"bidirectional": True, "copies": 2, "scan": "auto"}, 0.7),
     ],
 )
 def test_outputs_equal_a_convolution_with_powers_of_the_dense_matrices(options, dt):
@@ -109,6 +110,7 @@ def test_gradients_are_finite_for_a_zero_gate():
         (lambda: layer(order=7), "order must be even"),
         (lambda: layer(copies=3), "copies must divide width = 4"),
         (lambda: layer(discretization="euler"), "discretization must be one of zoh, bilinear"),
+        (lambda: layer(scan="fft"), "scan must be one of convolution, auto"),
         (lambda: layer()(jnp.zeros((5, 4)), dt=jnp.ones(5)), "dt must be one number"),
         (lambda: layer(bidirectional=True).initial_state(), "no step or state"),
     ],

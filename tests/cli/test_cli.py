@@ -264,6 +264,65 @@ def test_bench_layer_compares_with_the_lower_bound_and_s5(capsys, monkeypatch):
         assert result["times_faster_than_s5_scan"][kind] == pytest.approx(ratio)
 
 
+@pytest.fixture
+def small_step(monkeypatch):
+    from fractal.bench import step
+
+    cases = (
+        step.Case("listops", "mini", 16, 20, 10, batch=2),
+        step.Case("image", "mini", 8, 1, 10, batch=1),
+    )
+    for name, value in (("CASES", cases), ("ROUNDS", 2), ("SECONDS", 0.01)):
+        monkeypatch.setattr(step, name, value)
+    monkeypatch.setattr(step, "keep_freed_memory", lambda: False)  # it is for the whole process
+    return step
+
+
+@pytest.mark.slow
+def test_bench_step_compares_with_matrix_products_and_the_associative_scan(capsys, small_step):
+    code, out, _ = run(capsys, "bench", "step", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["provenance"]["machine"]["cores"] >= 1
+    assert set(found["milliseconds"]) == {"listops, mini", "image, mini"}
+    for case, times in found["milliseconds"].items():
+        medians = {name: time["median"] for name, time in times.items()}
+        for model in small_step.MODELS:
+            bound = medians[f"{model}, matrix products"]
+            ratio = found["times_the_lower_bound"][case][model]
+            assert ratio == pytest.approx(medians[model] / bound)
+            ratio = found["times_faster_than_associative"][case][model]
+            assert ratio == pytest.approx(medians["s5, associative"] / medians[model])
+            for cost in ("gigaflop_per_second", "megabytes", "compile_seconds", "busy_cores"):
+                assert found[cost][case][model] > 0
+
+
+@pytest.mark.slow
+def test_the_products_of_the_benchmark_are_those_of_the_model(small_step):
+    """By the settings of the preset, and by the projection in the traced forward pass."""
+    import jax
+
+    case = small_step.CASES[0]
+    model, task = small_step._model(case, "fractal")
+    width, states = 64, 8 * 8
+    block = [(width, states), (2 * states, width), (width, width), (width, width)]
+    assert small_step.products(model) == 2 * block
+    batch = small_step._batch(case, task)
+    traced = str(jax.make_jaxpr(jax.vmap(model))(batch.inputs))
+    assert f"f32[{case.batch},{case.length},{states}] = dot_general" in traced
+
+
+@pytest.mark.slow
+def test_the_associative_s5_of_the_benchmark_is_s5(small_step):
+    import jax
+    import numpy as np
+
+    case = small_step.CASES[1]
+    x = jax.random.normal(jax.random.key(0), (case.length, 1))
+    one, two = (small_step._model(case, name)[0] for name in ("s5", "s5, associative"))
+    np.testing.assert_allclose(one(x), two(x), atol=1e-4)
+
+
 @pytest.mark.slow
 def test_the_s5_scan_of_the_benchmark_is_a_plain_recurrence():
     """The peer must compute the layer that it stands for."""
@@ -284,6 +343,31 @@ def test_the_s5_scan_of_the_benchmark_is_a_plain_recurrence():
         expected.append(2 * (C @ x).real + p["D"] * now)
     got = layer._s5(parameters, jax.numpy.asarray(u, jax.numpy.float32))
     np.testing.assert_allclose(got, np.stack(expected), atol=1e-3)
+
+
+@pytest.mark.slow
+def test_bench_stream_reports_the_shares_of_call_and_arithmetic(capsys, monkeypatch):
+    from fractal.bench import stream
+
+    for name, value in (("WIDTH", 8), ("DEPTH", 1), ("BLOCKS", (1, 4)), ("SAMPLES", 8),
+                        ("ROUNDS", 2)):  # fmt: skip
+        monkeypatch.setattr(stream, name, value)
+    measured = stream.measure()
+    monkeypatch.setattr(stream, "_in_process", lambda asynchronous: measured)
+    code, out, _ = run(capsys, "bench", "stream", "--json")
+    assert code == 0
+    found = json.loads(out)
+    times = {name: t["median"] for name, t in found["microseconds_per_sample"].items()}
+    for name in stream.DISPATCH:
+        step = times[f"step, dispatch {name}"]
+        assert times[f"extend, blocks of 4, dispatch {name}"] > 0
+        for share, row in (
+            ("share_of_an_empty_call", "empty call"),
+            ("share_of_the_arithmetic", "steps within one program"),
+        ):
+            assert found[share][name] == pytest.approx(times[f"{row}, dispatch {name}"] / step)
+    code, out, _ = run(capsys, "bench", "stream")
+    assert "share of an empty call" in out
 
 
 def test_bench_reports_ratios_the_machine_and_the_spread(capsys, monkeypatch):

@@ -1,4 +1,5 @@
 import json
+import pathlib
 import sys
 
 import pytest
@@ -38,6 +39,14 @@ def test_images_are_drawn_with_a_contact_sheet(capsys, tmp_path, name, size):
     assert f"wrote {sheet}" in err
     with Image.open(sheet) as image:
         assert image.width > 800
+
+
+def test_unbiased_images_are_recorded_as_such(capsys, tmp_path):
+    flags = ("--count", 10, "--workers", 1, "--unbiased")
+    code, out, _ = run(capsys, "data", "pathfinder", "--out", tmp_path, *flags)
+    assert code == 0
+    record = json.loads((pathlib.Path(out.strip()) / "generator.json").read_text())
+    assert record["variant"] == "unbiased"
 
 
 def test_generated_pairs_are_written_to_the_printed_folder(capsys, tmp_path):

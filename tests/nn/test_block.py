@@ -6,9 +6,10 @@ import pytest
 from fractal.nn import BatchNorm, Block, FractalSSM, LayerNorm
 
 
-def block(gate="silu", norm="layer", dropout=0.0, width=6):
+def block(gate="silu", norm="layer", dropout=0.0, width=6, **options):
     ssm = FractalSSM(width, order=4, alphas=(0.0, 0.9), key=jax.random.key(0))
-    return Block(ssm, width, gate=gate, norm=norm, dropout=dropout, key=jax.random.key(1))
+    options |= {"gate": gate, "norm": norm, "dropout": dropout}
+    return Block(ssm, width, **options, key=jax.random.key(1))
 
 
 def dense(linear, x):
@@ -69,12 +70,20 @@ def test_batch_norm_statistics_include_all_steps_except_padding():
     np.testing.assert_allclose(norm(jnp.array(x[0])), x[0] / np.sqrt(1 + 1e-5), rtol=1e-5)
 
 
+def test_a_block_passes_the_momentum_to_its_batch_norm():
+    assert block(norm="batch", norm_momentum=0.8).norm.momentum == 0.8
+    assert block(norm="batch").norm.momentum == 0.95
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"gate": "glu"}, "gate must be one of silu, half_glu1, half_glu2, full_glu"),
         ({"norm": "group"}, "norm must be one of layer, batch"),
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\)"),
+        ({"norm_momentum": 0.9}, "norm_momentum is for norm='batch', got norm='layer'"),
+        ({"norm": "batch", "norm_momentum": 1.5}, r"momentum must lie in \[0, 1\)"),
+        ({"dense_init": "glorot"}, "dense_init must be one of uniform, lecun"),
     ],
 )
 def test_invalid_arguments_raise_value_error(options, message):

@@ -74,6 +74,57 @@ def test_padding_does_not_change_the_output(pooling):
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 
 
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_with_masking_pooling_padding_passes_through_the_blocks(norm):
+    """Compared with the parts of the model, applied to the padded sequence without lengths."""
+    mixer = functools.partial(SMALL, bidirectional=True)
+    m, x = model(masking="pooling", encoder="one-hot", norm=norm, mixer=mixer), tokens(2, 20)
+    lengths = jnp.array([13, 20])
+    expected = []
+    for one, length in zip(x.at[0, 13:].set(0), (13, 20), strict=True):
+        h = jax.nn.one_hot(one, 7) @ m.encoder.weight + m.encoder.bias[None]
+        for block in m.blocks:
+            h = block(h)[0]
+        expected.append(m.head(h[:length].mean(axis=0)))
+    np.testing.assert_allclose(jax.vmap(m)(x, lengths=lengths), jnp.stack(expected), atol=1e-5)
+    all_masked = model(masking="all", encoder="one-hot", norm=norm, mixer=mixer)
+    assert not np.allclose(jax.vmap(all_masked)(x, lengths=lengths)[0], expected[0], atol=1e-3)
+
+
+def test_with_masking_pooling_batch_statistics_include_padding():
+    m = model(depth=1, masking="pooling", norm="batch", norm_momentum=0.9)
+    x, keys = tokens(3, 10).at[:, 6:].set(0), jax.random.split(jax.random.key(0), 3)
+    train = jax.vmap(
+        lambda x, length, key: m.training(x, lengths=length, key=key),
+        axis_name="batch",
+        out_axes=(0, None),
+    )
+    _, (found,) = train(x, jnp.full(3, 6), keys)
+    encoded = np.asarray(m.encoder.weight)[np.asarray(x)].reshape(30, -1)
+    np.testing.assert_allclose(found.mean, 0.1 * encoded.mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(found.variance, 0.9 + 0.1 * encoded.var(axis=0), atol=1e-6)
+
+
+def test_a_stream_of_one_hot_tokens_equals_one_call():
+    m, x = model(encoder="one-hot"), tokens(6)
+    state, step = m.initial_state(), eqx.filter_jit(m.step)
+    for token in x:
+        y, state = step(token, state)
+    np.testing.assert_allclose(y, m(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_lecun_layers_have_variance_1_over_inputs_and_no_bias(tokens):
+    encoder = "one-hot" if tokens else None
+    m = model(50, 40, 60, depth=1, tokens=tokens, encoder=encoder, dense_init="lecun")
+    weights = [m.encoder.weight.T if tokens else m.encoder.weight, m.head.weight]
+    layers = [m.encoder, m.head, m.blocks[0].inner, m.blocks[0].outer]
+    for weight in [*weights, m.blocks[0].inner.weight, m.blocks[0].outer.weight]:
+        scaled = np.asarray(weight) * np.sqrt(weight.shape[1])
+        assert abs(scaled.std() - 1) < 5 / np.sqrt(2 * scaled.size)
+    assert all(np.all(np.asarray(layer.bias) == 0) for layer in layers)
+
+
 def test_next_token_logits_are_causal():
     m, x = model(outputs=7, task="next-token"), tokens(30)
     changed = x.at[20:].set((x[20:] + 1) % 7)
@@ -116,6 +167,33 @@ def test_retrieval_batch_statistics_include_both_documents():
     )(x, keys)
     h = x.reshape(-1, 7) @ m.encoder.weight.T + m.encoder.bias[None]
     np.testing.assert_allclose(statistics.mean, 0.05 * h.mean(0), atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_remat_changes_the_memory_and_not_the_gradient(norm):
+    """With remat the gradient keeps nothing of a block but its input."""
+    x, keys = values(2, 64, 7), jax.random.split(jax.random.key(0), 2)
+
+    def loss(m):
+        train = jax.vmap(
+            lambda x, key: m.training(x, key=key), axis_name="batch", out_axes=(0, None)
+        )
+        return jnp.sum(train(x, keys)[0] ** 2)
+
+    plain, remat = (
+        model(tokens=False, norm=norm, dropout=0.5, remat=remat) for remat in (False, True)
+    )
+    assert kept_by(loss, remat) < kept_by(loss, plain) / 2
+    expected, found = (jax.jit(jax.grad(loss))(m) for m in (plain, remat))
+    for one, other in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def kept_by(loss, m):
+    """Number of values that reverse mode keeps between the two passes."""
+    return sum(
+        leaf.size for leaf in jax.tree.leaves(jax.eval_shape(lambda m: jax.vjp(loss, m)[1], m))
+    )
 
 
 class Doubling(eqx.Module):
@@ -240,6 +318,13 @@ def test_models_export_for_cpu_cuda_and_tpu(clock):
         (lambda: model(length=5), "length must be given if and only if"),
         (lambda: model(block=Doubling, gate="silu", dropout=0.0), "gate and dropout cannot be"),
         (lambda: model(block=Doubling, mixer=SMALL), "mixer cannot be given together with block"),
+        (lambda: model(encoder="byte"), "encoder must be one of embedding, one-hot"),
+        (lambda: model(encoder="one-hot", tokens=False), "encoder='one-hot' is for tokens"),
+        (lambda: model(dense_init="glorot"), "dense_init must be one of uniform, lecun"),
+        (lambda: model(masking="none"), "masking must be one of all, pooling"),
+        (lambda: model(masking="pooling", pooling="none"), "masking='pooling' needs pooling="),
+        (lambda: model(norm_momentum=0.9), "norm_momentum is for norm='batch'"),
+        (lambda: model(block=Doubling, norm_momentum=0.9), "norm_momentum cannot be given"),
         (lambda: model()(tokens(5), lengths=6), r"lengths must lie in \[0, 5\]"),
         (lambda: model()(tokens(5), lengths=3, mask=np.ones(5, bool)), "lengths or mask, not both"),
         (lambda: model()(tokens(5), dt=-1.0), "dt must be finite and not negative"),

@@ -5,7 +5,7 @@ import numpy as np
 import optax
 import pytest
 
-from fractal.nn import FractalSSM, FractalState
+from fractal.nn import FractalSSM
 from optimizers import apply_gradient
 
 LEARNING_RATE = 1e-3
@@ -45,9 +45,9 @@ def test_states_are_bounded_over_a_million_steps_after_noisy_training(init, cloc
     ))  # fmt: skip
     run = eqx.filter_jit(lambda ssm, u, state: ssm(u, state))
     size = sum(ssm.sizes)
-    start = FractalState(
-        jnp.exp(1j * jax.random.uniform(jax.random.key(2), (size,)).astype(complex)),
-        jnp.array(1.0),
+    start = ssm.initial_state()._replace(
+        modes=jnp.exp(1j * jax.random.uniform(jax.random.key(2), (size,)).astype(complex)),
+        time=jnp.array(1.0),
     )
     undriven, driven, power = start, start, []
     for i in range(CHUNKS):

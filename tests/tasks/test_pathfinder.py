@@ -1,4 +1,5 @@
 import contextlib
+import json
 
 import hypothesis
 import hypothesis.strategies as st
@@ -157,7 +158,7 @@ def test_one_and_two_workers_write_the_same_bytes(tmp_path):
         for folder in folders
     )
     assert one == two
-    assert len(one) == 61
+    assert len(one) == 62
 
 
 def test_what_is_generated_is_read_back_and_balanced(cache, tmp_path):
@@ -170,6 +171,16 @@ def test_what_is_generated_is_read_back_and_balanced(cache, tmp_path):
     assert labels.mean() == 0.5
     assert pixels.min() == 0
     assert (pixels.max(axis=1) == 255).all()
+
+
+@pytest.mark.parametrize("variant", ["published", "unbiased"])
+def test_generated_levels_record_how_they_were_generated(tmp_path, variant):
+    few = SMALL._replace(examples=10)
+    level = generate(tmp_path, few, seed=3, workers=1, unbiased=variant == "unbiased")
+    record = json.loads((level / "generator.json").read_text())
+    assert record.pop("generator") == "fractal"
+    assert record.pop("variant") == variant
+    assert record == {"resolution": 32, "level": HARD, "examples": 10, "seed": 3}
 
 
 def test_full_batches_begin_new_folders(tmp_path, monkeypatch):

@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import itertools
 import math
@@ -21,12 +22,36 @@ STYLES = [
 # The middle level stands for the hard one where that takes a thousand attempts a picture.
 SAMPLES = [(32, HARD, 12), (64, MEDIUM, 6), (128, MEDIUM, 8), (256, HARD, 4)]
 samples = pytest.mark.parametrize(("resolution", "level", "count"), SAMPLES)
+OFF_CENTER = 0.25  # of the markers of published images
 
 
 @functools.cache
-def drawings(resolution, level, count):
+def drawings(resolution, level, count, unbiased=False):
     rng = np.random.default_rng(resolution)
-    return [draw(geometry(resolution, level), k % 2, rng) for k in range(count)]
+    measures = geometry(resolution, level, unbiased)
+    return [draw(measures, k % 2, rng) for k in range(count)]
+
+
+def published_kernel(style, degrees):
+    """The kernel by which the original dilates the image: full pixels, one off the center."""
+    mask = slow_stroke(style, tip_of(style, math.radians(degrees)))[1]
+    reach = style.length + style.margin
+    kernel = np.zeros((2 * reach + 1, 2 * reach + 1), bool)
+    for row, column in np.argwhere(mask == 255) - style.half + reach + 1:
+        if 0 <= row < len(kernel) and 0 <= column < len(kernel):
+            kernel[row, column] = True
+    return kernel
+
+
+def dilated(image, kernel):
+    """OpenCV's dilation of float64 images; SciPy looks in the mirrored direction."""
+    lowest = np.finfo(float).min
+    return ndimage.grey_dilation(image, footprint=kernel[::-1, ::-1], mode="constant", cval=lowest)
+
+
+def tip_of(style, theta):
+    """The end of a stroke, in supersampled pixels."""
+    return move(style.half * style.antialias, theta, style.length * style.antialias)
 
 
 def disc(radius):
@@ -76,7 +101,7 @@ def test_every_level_and_resolution_draws_the_expected_number_of_paddles(resolut
     assert drawing.image.dtype == np.uint8
     assert drawing.margin in measures.margins
     assert [c.shape for c in drawing.contours] == [(LEVELS[level], 2, 2)] * 2
-    assert 1 <= drawing.distractors <= measures.distractors
+    assert 0 <= drawing.distractors <= measures.distractors
     assert measures.distractor_length == {6: 2, 9: 3, 14: 4}[LEVELS[level]]
 
 
@@ -109,7 +134,7 @@ def test_markers_are_discs_in_the_image(resolution, level, count):
     rows, columns = np.indices((resolution, resolution))
     for drawing in drawings(resolution, level, count):
         for row, column in drawing.markers:
-            distance = np.hypot(rows - row, columns - column)
+            distance = np.hypot(rows - row + OFF_CENTER, columns - column + OFF_CENTER)
             inside = drawing.image[distance <= measures.marker_radius - 0.5]
             assert inside.min() >= 0.9 * 255 / brightest
 
@@ -230,7 +255,7 @@ def test_kept_paddles_agree_with_paddles_drawn_directly(style):
     forward = [math.radians(degrees) for degrees in range(-180, 180)]
     kept = [*kit.followers, *(seed.paddle for seed in kit.seeds)]
     for paddle, theta in list(zip(kept, backward + forward, strict=True))[::11]:
-        tip = move(theta, style.length * style.antialias)
+        tip = tip_of(style, theta)
         ink, mask = slow_stroke(style, tip)
         m = style.margin
         assert np.array_equal(paddle.ink, ink)
@@ -245,7 +270,7 @@ def test_a_stroke_lies_where_its_line_does(style):
     rows, columns = np.indices((2 * style.half + 1,) * 2) - style.half
     for degrees in range(0, 360, 24):
         theta = math.radians(degrees)
-        ink, mask = stroke(style, move(theta, style.length * style.antialias))
+        ink, mask = stroke(style, tip_of(style, theta))
         weight = ink / ink.sum()
         center = np.array([(rows * weight).sum(), (columns * weight).sum()])
         middle = style.length / 2 * np.array([math.sin(theta), math.cos(theta)])
@@ -278,7 +303,9 @@ def test_continuations_are_weighted_by_the_turning_angle(style):
         assert all(ways[way] == pytest.approx(expected[way], abs=1e-6) for way in ways)
 
 
-@pytest.mark.parametrize("style", STYLES, ids=str)
+@pytest.mark.parametrize(
+    "style", [*STYLES, *(dataclasses.replace(one, unbiased=True) for one in STYLES)], ids=str
+)
 def test_a_seed_can_be_laid_just_where_what_it_covers_is_free(style, rng):
     occupancy = Occupancy.empty(style, 1)
     kit = paddles(style)
@@ -289,15 +316,51 @@ def test_a_seed_can_be_laid_just_where_what_it_covers_is_free(style, rng):
         number, anchor = rng.integers(len(tips)), rng.integers(0, style.window, 2)
         occupancy.add(kit.followers[number], style.flat(*(style.rim + anchor).tolist()))
         window = np.maximum(window, slow_mask(style, anchor, anchor + tips[number]))
+    assert occupancy.free() == np.count_nonzero(window <= 0.3)
     for degrees in range(0, 360, 72):
-        mask = slow_stroke(style, move(math.radians(degrees), style.length * style.antialias))[1]
-        # SciPy looks in the mirrored direction.
-        dilated = ndimage.grey_dilation(
-            window, footprint=(mask == 255)[::-1, ::-1], mode="constant", cval=0
-        )
+        if style.unbiased:
+            mask = slow_stroke(style, tip_of(style, math.radians(degrees)))[1]
+            kernel = mask == 255
+        else:
+            kernel = published_kernel(style, degrees)
         places = occupancy.tails(kit.seeds[(degrees + 180) % 360])
         found = np.stack(np.divmod(places, style.stride), axis=1) - style.rim
-        assert np.array_equal(found, np.argwhere(dilated <= 0.3))
+        assert np.array_equal(found, np.argwhere(dilated(window, kernel) <= 0.3))
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"), list(zip(STYLES, (30, 95, 354, 360, 360), strict=True))
+)
+def test_snakes_start_in_directions_whose_dilation_is_defined_everywhere(style, expected):
+    """The numbers were counted with OpenCV's own dilation."""
+    usable = [seed.usable for seed in paddles(style).seeds]
+    assert sum(usable) == expected
+    empty = np.zeros((40, 40))
+    for degrees in range(-180, 180, 1 if style.window == 32 else 7):
+        kernel = published_kernel(style, degrees)
+        assert usable[degrees + 180] == (dilated(empty, kernel).min() == 0)
+    assert all(seed.usable for seed in paddles(dataclasses.replace(style, unbiased=True)).seeds)
+
+
+def test_published_images_of_32_pixels_have_few_distractors_and_unbiased_ones_nearly_all():
+    published, unbiased = (drawings(32, HARD, 60, flag) for flag in (False, True))
+    few, most = (np.array([one.distractors for one in group]) for group in (published, unbiased))
+    # Five standard errors of 60 images around the means of thousands: 1.2 and 4.7.
+    assert abs(few.mean() - 1.2) < 5 * 0.95 / math.sqrt(60)
+    assert abs(most.mean() - 4.7) < 5 * 0.5 / math.sqrt(60)
+    dark, light = (np.mean([one.image for one in group]) for group in (published, unbiased))
+    assert abs(dark - 20.2) < 5 * 2.2 / math.sqrt(60)
+    assert light > dark + 5
+
+
+def test_first_snakes_of_published_images_start_toward_the_upper_left_and_others_anywhere():
+    starts = {False: [], True: []}
+    for unbiased, group in starts.items():
+        for drawing in drawings(32, HARD, 60, unbiased):
+            near, far = drawing.contours[0][0]
+            group.append(np.sign(far - near).tolist())
+    assert np.max(starts[False]) == -1
+    assert np.max(starts[True]) == 1
 
 
 @pytest.mark.parametrize("resolution", RESOLUTIONS)
@@ -308,8 +371,7 @@ def test_first_seeds_have_all_the_room_that_the_frame_leaves(resolution):
     taken = np.ones((resolution, resolution), bool)
     taken[frame:-frame, frame:-frame] = False
     for degrees in range(-180, 180, 36):
-        mask = slow_stroke(style, move(math.radians(degrees), style.length * style.antialias))[1]
-        free = ~ndimage.binary_dilation(taken, (mask == 255)[::-1, ::-1])
+        free = dilated(taken.astype(float), published_kernel(style, degrees)) == 0
         edge = style.half  # a seed that covers nothing but what lies beyond the window is not meant
         places = edge + np.argwhere(free[edge:-edge, edge:-edge])
         box = paddles(style).seeds[degrees + 180].box
@@ -329,16 +391,23 @@ def test_target_snakes_begin_near_the_middle_and_the_seed_distance_apart(resolut
         assert abs(math.dist(first, second) - measures.seed_distance) <= math.sqrt(0.5)
 
 
+@pytest.mark.parametrize("unbiased", [False, True])
 @pytest.mark.parametrize("radius", [1.5, 2.5, 3.0, 5.0])
-def test_a_marker_is_a_smooth_disc(radius):
-    disc = marker(radius, 2)
-    rows, columns = np.indices(disc.shape) - len(disc) // 2
-    distance = np.hypot(rows, columns)
+def test_a_marker_is_a_smooth_disc_up_and_left_of_its_pixel_unless_unbiased(radius, unbiased):
+    style = dataclasses.replace(STYLES[0], unbiased=unbiased)
+    disc = marker(style, (14, 17), radius)
+    rows, columns = np.indices(disc.shape)
+    center = np.array([14, 17]) - (0 if unbiased else OFF_CENTER)
+    distance = np.hypot(rows - center[0], columns - center[1])
     assert disc[distance <= radius - 0.75].min() > 230
-    assert disc[distance >= radius + 0.75].max(initial=0) < 40
-    fine = sum(i * i + j * j <= (2 * radius) ** 2 for i in range(-10, 11) for j in range(-10, 11))
-    ratio = (4 * math.ceil(radius) + 1) / len(disc)
-    assert disc.sum() / 255 == pytest.approx(fine / ratio**2, rel=0.03)
+    assert disc[distance >= radius + 0.75].max() < 40
+    weight = disc / disc.sum()
+    found = np.array([(rows * weight).sum(), (columns * weight).sum()])
+    np.testing.assert_allclose(found, center, atol=0.04)
+    # The number of supersampled pixels, which are quarters of pixels.
+    offset = 0.5 if unbiased else 0
+    fine = np.hypot(*(np.mgrid[-12:13, -12:13] - offset)) <= 2 * radius
+    assert disc.sum() / 255 == pytest.approx(fine.sum() / 4, rel=0.05)
 
 
 def test_a_wrong_argument_raises_with_its_name(rng):

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 
@@ -66,6 +68,29 @@ def test_two_processes_give_the_losses_of_one_and_write_once(folder, alone, tmp_
     np.testing.assert_allclose(losses(tmp_path / "run"), losses(alone), rtol=1e-4)
     one, two = (json.loads((run / "result.json").read_text()) for run in (alone, tmp_path / "run"))
     assert one["test_accuracy"] == two["test_accuracy"]
+
+
+@pytest.mark.slow
+def test_a_run_resumes_on_another_number_of_devices(alone, tmp_path):
+    """The last step is repeated, on two virtual devices of the CPU."""
+    run = tmp_path / "run"
+    shutil.copytree(alone, run)
+    shutil.rmtree(run / "checkpoints" / "last" / "12")
+    (run / "result.json").unlink()
+    command = [*COMMAND[:3], "train", "--resume", str(run), "--devices", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "resuming after step 11" in done.stderr
+    assert len(losses(run)) == 12
+    np.testing.assert_allclose(losses(run), losses(alone), rtol=1e-4)
+
+
+def test_the_number_of_devices_is_fixed_by_the_first_computation():
+    count = jax.device_count() + 1
+    with pytest.raises(UserError, match="devices: cannot be changed after a computation"):
+        join_processes(devices=count)
+    with pytest.raises(UserError, match="devices must be a whole number"):
+        join_processes(devices=0)
 
 
 def test_a_batch_that_the_devices_cannot_share_is_rejected(folder, tmp_path):

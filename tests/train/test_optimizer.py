@@ -75,10 +75,11 @@ EXPECTED = {
     "Statistics": {"mean": FROZEN, "variance": FROZEN},
     "SequenceModel": {"table": REST},
     "Embedding": {"weight": REST},
+    "OneHotLinear": {"weight": REST, "bias": REST},
     "Linear": {"weight": REST, "bias": REST},
 }
 MODELS = [
-    ModelConfig("fractal", width=16, depth=1, norm="batch"),
+    ModelConfig("fractal", width=16, depth=1, norm="batch", encoder="one-hot"),
     ModelConfig("fractal", width=16, depth=1, options={"learn_alpha": True}),
     *(ModelConfig(name, width=16, depth=1) for name in ("s5", "s4", "s4d", "dss", "lmu")),
     ModelConfig("transformer", width=16, depth=1, options={"positions": "learned"}),

@@ -1,8 +1,8 @@
 """The diagonal linear recurrence of `fractal.nn` and `fractal.baselines` (JAX, internal).
 
-- `parts`: complex numbers as real arrays.
-- `implicit`: derivatives of the recurrence.
-- `chunked`, `scan`: implementations of the recurrence.
+- `pair`: complex numbers as pairs of real arrays.
+- `solvers`: the methods of computing a recurrence; `sharding`: over devices along time.
+- `recurrence`: the recurrences of the layers and their derivatives; `scan`: `linear_scan`.
 - `discretize`, `step_size`: gates from eigenvalues and step sizes Δ.
 - `inputs`: validation of the arguments of mixers.
 """

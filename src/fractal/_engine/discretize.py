@@ -4,45 +4,59 @@ For an input that is constant during a step of size δ, z_k = g z_{k−1} + (1 �
 is g = exp(−λδ) for zero-order hold (exact), and g = (1 − λδ/2)/(1 + λδ/2) for the bilinear rule.
 """
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from .parts import Parts
+from .pair import Pair
 
 DISCRETIZATIONS = ("zoh", "bilinear")
 
 
-def gate_and_complement(
-    method: str, w: Parts, elapsed: Float[Array, "*shape"]
-) -> tuple[Parts, Parts]:
-    """The gate g and the input weight 1 − g for λδ = w · elapsed, as real and imaginary parts.
+def gate_and_complement(method: str, w: Pair, elapsed: Float[Array, "*time"]) -> tuple[Pair, Pair]:
+    """The gate g and the input weight 1 − g of each mode for λδ = w · elapsed.
 
-    1 − g is computed without cancellation for small δ. For an infinite elapsed time g = 0.
+    With one elapsed time per step they have a time axis. 1 − g is computed without cancellation for
+    small δ. For an infinite elapsed time g = 0.
     """
-    infinite, time = jnp.isinf(elapsed), finite(elapsed)
-    decay, phase = w[0] * time, w[1] * time
+    infinite = jnp.isinf(elapsed if elapsed.ndim == 0 else elapsed[:, None])
+    decay, phase = _exponent(w, elapsed).parts
     if method == "zoh":
         modulus = jnp.exp(-decay)
-        gate = modulus * jnp.cos(phase), -modulus * jnp.sin(phase)
-        complement = -jnp.expm1(-decay) * jnp.cos(phase) + 2 * jnp.sin(phase / 2) ** 2, -gate[1]
+        gate = Pair(modulus * jnp.cos(phase), -modulus * jnp.sin(phase))
+        added = -jnp.expm1(-decay) * jnp.cos(phase) + 2 * jnp.sin(phase / 2) ** 2
+        complement = Pair(added, modulus * jnp.sin(phase))
     else:
         denominator = (1 + decay / 2) ** 2 + (phase / 2) ** 2
-        complement = (decay * (1 + decay / 2) + phase**2 / 2) / denominator, phase / denominator
-        gate = 1 - complement[0], -complement[1]
+        added = (decay * (1 + decay / 2) + phase**2 / 2) / denominator
+        complement = Pair(added, phase / denominator)
+        gate = complement.complement()
     return (
-        (jnp.where(infinite, 0.0, gate[0]), jnp.where(infinite, 0.0, gate[1])),
-        (jnp.where(infinite, 1.0, complement[0]), jnp.where(infinite, 0.0, complement[1])),
+        jax.tree.map(lambda part: jnp.where(infinite, 0.0, part), gate),
+        Pair(
+            *(
+                jnp.where(infinite, limit, part)
+                for limit, part in zip((1.0, 0.0), complement.parts, strict=True)
+            )
+        ),
     )
 
 
-def finite(elapsed: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+def finite(elapsed: Float[Array, "*time"]) -> Float[Array, "*time"]:
     """Replace infinite elapsed times, which do not contribute to the gradient, by 0."""
     return jnp.where(jnp.isinf(elapsed), 0.0, elapsed)
 
 
-def bilinear_slope(w: Parts, elapsed: Float[Array, " time"]) -> Parts:
+def bilinear_slope(w: Pair, elapsed: Float[Array, " time"]) -> Pair:
     """−dg/d(λδ) = 1/(1 + λδ/2)² of the bilinear gate, per step."""
-    time = finite(elapsed)[:, None]
-    slope = 1 / (1 + lax.complex(w[0][None] * time, w[1][None] * time) / 2) ** 2
-    return slope.real, slope.imag
+    slope = 1 / (1 + lax.complex(*_exponent(w, elapsed).parts) / 2) ** 2
+    return Pair(slope.real, slope.imag)
+
+
+def _exponent(w: Pair, elapsed: Float[Array, "*time"]) -> Pair:
+    """λδ of each mode, with a time axis for one elapsed time per step."""
+    time = finite(elapsed)
+    if elapsed.ndim == 0:
+        return w.scale(time)
+    return w[None].scale(time[:, None])

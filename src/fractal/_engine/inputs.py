@@ -5,6 +5,7 @@ are not inside `jax.jit`, `jax.vmap` or `jax.grad`.
 """
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -15,13 +16,16 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from .sharding import check_axis, from_last, from_owner, part_number, total_length
+
 F = TypeVar("F", bound=Callable)
 
 
 class Padding(NamedTuple):
     """Padding of a sequence: `kept` is True at real steps, and None without padding.
 
-    `end` is the number of real steps if all of them precede the padding, otherwise None. Trailing
+    `end` is the number of real steps if all of them precede the padding, otherwise None. If time is
+    sharded it is relative to the start of this device's part, and may lie outside of it. Trailing
     padding affects no output that is used, so its input is set to zero and the step size stays
     constant. Padding between real steps needs an elapsed time of zero.
     """
@@ -31,21 +35,39 @@ class Padding(NamedTuple):
 
 
 def compiled_call(call: F) -> F:
-    """Validate concrete values, then call `__call__(u, state, dt, lengths, mask)` compiled."""
+    """Validate concrete values, then call `__call__(u, state, dt, lengths, mask)` compiled.
 
-    @jax.jit
-    def run(self, u, state, dt, lengths, mask):
+    `axis_name` is passed to calls that have this argument; others raise if it is given.
+    """
+
+    @functools.partial(jax.jit, static_argnums=6)
+    def run(self, u, state, dt, lengths, mask, axis_name):
         if state is not None:
             check_state(self, state)
-        return call(self, u, state, dt, lengths, mask)
+        sharded = {} if axis_name is None else {"axis_name": axis_name}
+        return call(self, u, state, dt, lengths, mask, **sharded)
 
     @functools.wraps(call)
-    def wrapper(self, u, state=None, dt=None, lengths=None, mask=None):
+    def wrapper(self, u, state=None, dt=None, lengths=None, mask=None, *, axis_name=None):
+        check_sharded_call(self, call, axis_name)
         u = check_array("u", u)
-        check_concrete(dt, lengths, mask, time=len(u) if u.ndim else 0)
-        return _call_checked(run, self, u, state, dt, lengths, mask)
+        check_concrete(dt, lengths, mask, time=total_length(len(u) if u.ndim else 0, axis_name))
+        return _call_checked(run, self, u, state, dt, lengths, mask, axis_name)
 
     return cast(F, wrapper)
+
+
+def check_sharded_call(module: Any, call: Callable, axis_name: str | None) -> None:
+    """Raise `ValueError` if `axis_name` is given and no mesh axis, or no argument of the call."""
+    if axis_name is None:
+        return
+    check_axis(axis_name)
+    parameters = inspect.signature(call).parameters.values()
+    if not any(p.name == "axis_name" or p.kind is p.VAR_KEYWORD for p in parameters):
+        raise ValueError(
+            f"{type(module).__name__} cannot process a sequence sharded along time: "
+            "axis_name must be None"
+        )
 
 
 def compiled_step(step: F) -> F:
@@ -115,11 +137,13 @@ def check_concrete(
         raise ValueError(f"mask must be boolean, got {kept.dtype}; use lengths for a count")
 
 
-def check_tokens(x: Array, vocabulary: int) -> None:
+def check_tokens(x: Array | np.ndarray, vocabulary: int, name: str = "x") -> None:
     """Raise `ValueError` for concrete token ids outside of the vocabulary."""
-    ids = _concrete("x", x) if x.size else None
+    ids = _concrete(name, x) if x.size else None
     if ids is not None and not 0 <= ids.min() <= ids.max() < vocabulary:
-        raise ValueError(f"x must contain tokens below {vocabulary}, got {ids.min()} … {ids.max()}")
+        raise ValueError(
+            f"{name} must contain tokens below {vocabulary}, got {ids.min()} … {ids.max()}"
+        )
 
 
 def _concrete(name: str, value: Any) -> np.ndarray | None:
@@ -185,8 +209,12 @@ def check_durations(dt: ArrayLike | None, length: int, dtype: jnp.dtype) -> Floa
     return durations
 
 
-def check_padding(lengths: ArrayLike | None, mask: ArrayLike | None, time: int) -> Padding:
+def check_padding(
+    lengths: ArrayLike | None, mask: ArrayLike | None, time: int, axis_name: str | None = None
+) -> Padding:
     """Padding from the number of real steps, or from a boolean mask that is False at padding.
+
+    If time is sharded, `lengths` counts the steps of all parts; `mask` is that of one part.
 
     **Raises:** `ValueError` if both are given, or if their shape or dtype is wrong.
     """
@@ -199,6 +227,8 @@ def check_padding(lengths: ArrayLike | None, mask: ArrayLike | None, time: int) 
                 f"lengths must be one integer per sequence, got {end.dtype}{end.shape}"
             )
         end = end.astype(int)
+        if axis_name is not None:
+            end = end - part_number(axis_name) * time
         return Padding(jnp.arange(time) < end, end)
     if mask is None:
         return Padding(None, None)
@@ -219,10 +249,21 @@ def mask_padding(
 
 
 def last_state(
-    x: Float[Array, "time modes"], end: Int[Array, ""] | None, start: Float[Array, " modes"]
+    x: Float[Array, "time modes"],
+    end: Int[Array, ""] | None,
+    start: Float[Array, " modes"],
+    axis_name: str | None = None,
 ) -> Float[Array, " modes"]:
-    """The state after the last real step; `start` if there is none."""
-    return x[-1] if end is None else jnp.where(end > 0, x[jnp.maximum(end, 1) - 1], start)
+    """The state after the last real step of all parts; `start` if there is none."""
+    if axis_name is None:
+        return x[-1] if end is None else jnp.where(end > 0, x[jnp.maximum(end, 1) - 1], start)
+    if end is None:
+        return from_last(axis_name, None, x[-1])
+    state = jnp.where(end > 0, x[jnp.clip(end, 1, len(x)) - 1], start)
+    # Without any real step the first part has the state, which is `start`.
+    return from_owner(
+        axis_name, (end <= len(x)) & ((end > 0) | (part_number(axis_name) == 0)), state
+    )
 
 
 def _floating(u: ArrayLike) -> Float[Array, "..."]:

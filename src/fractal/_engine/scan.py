@@ -1,16 +1,16 @@
-"""The linear recurrence x_k = a_k x_{k−1} + b_k: public entry point and three methods."""
+"""The linear recurrence x_k = a_k x_{k−1} + b_k as a function of arrays."""
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Inexact
 
 from .._checks import check_choice, check_flag
-from .chunked import scan
-from .implicit import differentiable
 from .inputs import check_array
-from .parts import Parts, complex_to_real, real_to_complex
+from .pair import Pair, complex_to_real, real_to_complex
+from .recurrence import Scans, scan
+from .sharding import check_axis, varying
+from .solvers import METHODS
 
 
 def linear_scan(
@@ -20,6 +20,7 @@ def linear_scan(
     *,
     reverse: bool = False,
     method: str = "auto",
+    axis_name: str | None = None,
 ) -> Inexact[Array, "time *shape"]:
     """All states of x_k = a_k x_{k−1} + b_k along the first axis, from x_{−1} = h0.
 
@@ -29,8 +30,11 @@ def linear_scan(
     - `b`: inputs, real or complex.
     - `h0`: state before the first step (after the last one if `reverse`); zero by default.
     - `reverse`: scan from the last step to the first.
-    - `method`: `"sequential"`, a loop; `"associative"`, a parallel prefix sum; `"chunked"`, a
-      two-level scan; `"auto"`, the fastest of them on the default backend.
+    - `method`: `"sequential"`, a loop over steps; `"associative"`, a parallel prefix sum;
+      `"chunked"`, a loop over chunks of 16 steps; `"auto"`, the last on CPUs, and on GPUs and TPUs
+      chunks that are combined in logarithmic depth.
+    - `axis_name`: inside `jax.shard_map`, the mesh axis over which time is sharded. `a` (if it has
+      a time axis) and `b` are then the parts of one device, and h0 is the same on all of them.
 
     >>> import jax.numpy as jnp
     >>> from fractal.nn import linear_scan
@@ -44,65 +48,25 @@ def linear_scan(
         raise ValueError(
             f"a must have b's shape {b.shape}, or {b.shape[1:]} if it is constant, got {a.shape}"
         )
-    h0 = jnp.zeros(b.shape[1:], b.dtype) if h0 is None else check_array("h0", h0)
-    if h0.shape != b.shape[1:]:
+    h0 = None if h0 is None else check_array("h0", h0)
+    if h0 is not None and h0.shape != b.shape[1:]:
         raise ValueError(f"h0 must have shape {b.shape[1:]}, got {h0.shape}")
-    reverse = check_flag("reverse", reverse)
-    check_choice("method", method, ("auto", *_METHODS))
+    check_choice("method", method, METHODS)
+    check_axis(axis_name)
+    scans = Scans(method, (check_flag("reverse", reverse),), axis_name)
     with jax.numpy_dtype_promotion("standard"):  # real gates with complex inputs are supported
-        dtype = jnp.result_type(a, b, h0)
+        dtype = jnp.result_type(a, b) if h0 is None else jnp.result_type(a, b, h0)
     if not jnp.issubdtype(dtype, jnp.inexact):
         raise ValueError(f"a, b and h0 must be real or complex floating point, got {dtype}")
     if b.size == 0:
         return b.astype(dtype)
-    run = _METHODS[_choose() if method == "auto" else method]
-    return run(reverse, (a.astype(dtype),), b.astype(dtype), h0.astype(dtype))
-
-
-def _choose() -> str:
-    """The loop on CPUs, where it is fastest at nearly all sizes (`fractal bench scan`).
-
-    The associative scan elsewhere, for its logarithmic depth. The chunked scan pays off only in
-    layers, which use its data layout throughout.
-    """
-    return "sequential" if jax.default_backend() == "cpu" else "associative"
-
-
-def _sequential(reverse: bool, gates: Parts, b: Array, h0: Array) -> Array:
-    (a,) = gates
-    varying = a.ndim == b.ndim
-
-    def step(x, now):
-        x = (now[0] if varying else a) * x + now[-1]
-        return x, x
-
-    return lax.scan(step, h0, (a, b) if varying else (b,), reverse=reverse)[1]
-
-
-def _associative(reverse: bool, gates: Parts, b: Array, h0: Array) -> Array:
-    first = -1 if reverse else 0
-    a = jnp.broadcast_to(gates[0], b.shape)
-    b = b.at[first].add(a[first] * h0)
-
-    def join(earlier, later):
-        return later[0] * earlier[0], later[0] * earlier[1] + later[1]
-
-    return lax.associative_scan(join, (a, b), reverse=reverse)[1]
-
-
-def _chunked(reverse: bool, gates: Parts, b: Array, h0: Array) -> Array:
-    """The two-level scan, after conversion to its layout: two real dimensions."""
-    (a,) = gates
-    a = a.reshape(*a.shape[: a.ndim - b.ndim + 1], -1)
-    if not jnp.issubdtype(b.dtype, jnp.complexfloating):
-        return scan(reverse, (a,), b.reshape(len(b), -1), h0.reshape(-1)).reshape(b.shape)
-    inputs = complex_to_real(b.reshape(len(b), -1))
-    x = scan(reverse, (a.real, a.imag), inputs, complex_to_real(h0.reshape(-1)))
+    gates = a.astype(dtype).reshape(*a.shape[: a.ndim - b.ndim + 1], -1)
+    inputs = b.astype(dtype).reshape(len(b), -1)
+    start = None if h0 is None else h0.astype(dtype).reshape(-1)
+    gates, start = varying(axis_name, (gates, start))
+    if not jnp.issubdtype(dtype, jnp.complexfloating):
+        return scan(scans, (Pair(gates, None),), (inputs,), (start,)).reshape(b.shape)
+    start = None if start is None else complex_to_real(start)
+    pair = Pair(gates.real, gates.imag)
+    x = scan(scans, (pair,), (complex_to_real(inputs),), (start,))
     return real_to_complex(x).reshape(b.shape)
-
-
-_METHODS = {
-    "sequential": differentiable(_sequential),
-    "associative": differentiable(_associative),
-    "chunked": _chunked,  # `scan` is differentiable already
-}

@@ -2,7 +2,8 @@
 
 x_k = e^w x_{k−1} + b u_k and y_k = Re Σ c x_k per channel. The kernel is a sum of exponentials,
 K_l = Re Σ c b e^{lw}. With l = aM + r it is a product of two small matrices, e^{aMw} and e^{rw}, so
-that neither arrays of size (width, modes, time) nor that many exponentials are needed.
+that neither arrays of size (width, modes, time) nor that many exponentials are needed. The
+recurrence, by the scan of all layers, stores the states of all modes at all steps.
 """
 
 import math
@@ -14,8 +15,14 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
 from .._engine.inputs import check_padding, check_sample, check_sequence, mask_padding
+from .._engine.pair import Pair, complex_to_real, real_to_complex
+from .._engine.recurrence import Scans
+from .._engine.recurrence import scan as recurrence
+from .._engine.sharding import previous
+from .._engine.solvers import METHODS
 from ._convolution import check_causal, convolve
 
+SCANS = ("convolution", *METHODS)
 _PRECISION = lax.Precision.HIGHEST  # full precision on all devices
 
 
@@ -33,8 +40,12 @@ class Diagonal(NamedTuple):
         state: Complex[Array, "width modes"] | None,
         lengths: ArrayLike | None,
         mask: ArrayLike | None,
+        scan: str,
     ) -> tuple[Float[Array, "time width"], Complex[Array, "width modes"] | None]:
-        """Outputs by convolution, and the state after the last step (None if bidirectional)."""
+        """Outputs, and the state after the last step (None if bidirectional).
+
+        `scan` is `"convolution"`, or a method of computing the recurrence.
+        """
         u = check_sequence(u, len(self.D))
         padding = check_padding(lengths, mask, len(u))
         signal = mask_padding(u.astype(self.D.dtype), padding.kept)
@@ -42,16 +53,46 @@ class Diagonal(NamedTuple):
             check_causal(len(self.c))
         if len(u) == 0:
             return u, state
-        kernels = exponential_sums(self.c * self.b[None], self.w, len(u))
-        y = self.D[None] * signal + convolve(signal, kernels)
+        if scan == "convolution":
+            y, after = self._convolved(signal, state)
+        else:
+            y, after = self._scanned(scan, signal, state)
+        return (y + self.D[None] * signal).astype(u.dtype), after
+
+    def _convolved(
+        self, signal: Float[Array, "time width"], state: Complex[Array, "width modes"] | None
+    ) -> tuple[Float[Array, "time width"], Complex[Array, "width modes"] | None]:
+        length = len(signal)
+        y = convolve(signal, exponential_sums(self.c * self.b[None], self.w, length))
         if len(self.c) == 2:
-            return y.astype(u.dtype), None
+            return y, None
         after = self.b * exponentially_weighted(signal, self.w)
         if state is not None:
             start = self.c * jnp.exp(self.w)[None] * state[None]
-            y += exponential_sums(start, self.w, len(u))[0].T
-            after += jnp.exp(len(u) * self.w) * state
-        return y.astype(u.dtype), after
+            y += exponential_sums(start, self.w, length)[0].T
+            after += jnp.exp(length * self.w) * state
+        return y, after
+
+    def _scanned(
+        self, method: str, signal: Float[Array, "time width"], state: Complex[Array, "..."] | None
+    ) -> tuple[Float[Array, "time width"], Complex[Array, "width modes"] | None]:
+        gate, b = jnp.exp(self.w).reshape(-1), jnp.stack([self.b.real, self.b.imag])
+        inputs = (signal[:, None, :, None] * b[None]).reshape(len(signal), -1)
+        start = None if state is None else complex_to_real(state.reshape(-1))
+        count = len(self.c)
+        scans = Scans(method, (False, True)[:count])
+        gates, starts = (Pair(gate.real, gate.imag),) * count, (start, None)[:count]
+        x = scans.split(recurrence(scans, gates, (inputs,) * count, starts))
+        y = self._read(0, x[0])
+        if count == 2:
+            # The second kernel excludes the present step.
+            return y + self._read(1, previous(None, True, x[1], None)), None
+        return y, real_to_complex(x[0][-1]).reshape(self.w.shape)
+
+    def _read(self, scan: int, x: Float[Array, "time parts"]) -> Float[Array, "time width"]:
+        """Re Σ c x per channel, for states with concatenated real and imaginary parts."""
+        c = jnp.stack([self.c[scan].real, -self.c[scan].imag])
+        return jnp.sum(c[None] * x.reshape(len(x), *c.shape), axis=(1, 3))
 
     def step(
         self, u: ArrayLike, state: Complex[Array, "width modes"]

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from .._engine.parts import complex_to_real, real_to_complex
+from .._engine.pair import complex_to_real, real_to_complex
 
 _FREQUENCY_BATCH = 64  # frequencies per batch: bounds temporaries to (width, order, 64)
 

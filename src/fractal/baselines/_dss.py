@@ -20,10 +20,11 @@ from .._engine.inputs import (
     compiled_step,
     mask_padding,
 )
+from .._engine.pair import Pair
 from .._engine.step_size import dt_range
 from ..nn import role
 from ._convolution import check_causal, check_scalar_dt, convolve
-from ._diagonal import Diagonal, exponential_sums
+from ._diagonal import SCANS, Diagonal, exponential_sums
 from ._legs import normal_legs
 from ._parameters import from_pairs, log_steps
 
@@ -35,7 +36,7 @@ class DSS(eqx.Module):
     """Convolution with kernels Re Σ W_n k_n of N complex modes, shared by all channels.
 
     The step sizes are per channel, with separate Δ for the real and imaginary parts of an
-    eigenvalue: x = Δ₀ Re λ + iΔ₁ Im λ.
+    eigenvalue, equal at first: x = Δ₀ Re λ + iΔ₁ Im λ.
 
     - `"exp"`: k_l = (e^x − 1)/λ · e^{lx} with Re λ = −exp(real); equivalent to a recurrence.
     - `"softmax"`: k_l = softmax_l(lx)/λ over the length of the sequence, with Re λ of any sign. The
@@ -56,6 +57,7 @@ class DSS(eqx.Module):
     log_dt: Float[Array, "width 2"] = eqx.field(metadata=role("step_size"))
     kernel: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
+    scan: str = eqx.field(static=True, default="convolution")
 
     def __init__(
         self,
@@ -66,6 +68,7 @@ class DSS(eqx.Module):
         bidirectional: bool = False,
         dt_min: float = 1e-3,
         dt_max: float = 1e-1,
+        scan: str = "convolution",
         key: PRNGKeyArray,
     ):
         """
@@ -76,7 +79,13 @@ class DSS(eqx.Module):
           (N conjugate pairs).
         - `kernel`: `"exp"` or `"softmax"`.
         - `bidirectional`: add a second kernel, with a separate W, over later steps.
-        - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, two per channel.
+        - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, one per channel.
+        - `scan`: `"convolution"`, by FFT; or the recurrence, by one of the methods of
+          `fractal.nn.linear_scan`: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`. The
+          recurrence takes time × width × modes memory. Use it for inputs of a large dynamic range:
+          its outputs do not depend on later inputs, whereas the rounding error of an FFT is
+          relative to the largest input at all steps.
+          For `kernel="exp"` only.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
@@ -93,10 +102,16 @@ class DSS(eqx.Module):
             scans=2 if bidirectional else 1,
             ends=dt_range("uniform", dt_min, dt_max, None),
         )
-        self.kernel, self.bidirectional = kernel, bidirectional
+        self.kernel, self.bidirectional, self.scan = kernel, bidirectional, scan
 
     def __check_init__(self):
         check_choice("kernel", self.kernel, KERNELS)
+        check_choice("scan", self.scan, SCANS)
+        if self.kernel == "softmax" and self.scan != "convolution":
+            raise ValueError(
+                "scan must be 'convolution' for kernel='softmax', which depends on the length of "
+                f"the sequence and is not a recurrence, got {self.scan!r}"
+            )
 
     @compiled_call
     def __call__(
@@ -118,7 +133,7 @@ class DSS(eqx.Module):
         - `mask`: boolean, False at padding.
         """
         if self.kernel == "exp":
-            return self._system(dt).run(u, state, lengths, mask)
+            return self._system(dt).run(u, state, lengths, mask, self.scan)
         if state is not None:
             self._check_state()
         u = check_sequence(u, len(self.D))
@@ -161,8 +176,10 @@ class DSS(eqx.Module):
 
     def _system(self, dt: ArrayLike | None) -> Diagonal:
         eigenvalues, x = self._exponents(dt)
-        _, complement = gate_and_complement("zoh", (-x.real, -x.imag), jnp.ones((), self.D.dtype))
-        return Diagonal(x, jax.lax.complex(*complement) / -eigenvalues, from_pairs(self.W), self.D)
+        one = jnp.ones((), self.D.dtype)
+        _, complement = gate_and_complement("zoh", Pair(-x.real, -x.imag), one)
+        b = jax.lax.complex(*complement.parts) / -eigenvalues
+        return Diagonal(x, b, from_pairs(self.W), self.D)
 
     def _softmax_kernels(
         self, dt: ArrayLike | None, length: int
@@ -179,9 +196,9 @@ class DSS(eqx.Module):
         square = denominator.real**2 + denominator.imag**2 + _SMALLEST_SQUARE
         inverse = denominator.conj() / square.astype(x.dtype)
         _, complement = gate_and_complement(
-            "zoh", (-decaying.real, -decaying.imag), jnp.ones((), x.real.dtype)
+            "zoh", Pair(-decaying.real, -decaying.imag), jnp.ones((), x.real.dtype)
         )
-        weights = from_pairs(self.W) * -jax.lax.complex(*complement)[None] * inverse[None]
+        weights = from_pairs(self.W) * -jax.lax.complex(*complement.parts)[None] * inverse[None]
         forward = exponential_sums(jnp.where(grows[None], 0.0, weights), decaying, length)
         backward = exponential_sums(jnp.where(grows[None], weights, 0.0), decaying, length)
         return forward + backward[..., ::-1]
@@ -194,4 +211,5 @@ def _init_parameters(
     """W, D and log Δ. Compiled once per combination of shapes."""
     keys = jax.random.split(key, 3)
     W = jax.random.normal(keys[0], (scans, width, modes, 2))
-    return W, jax.random.normal(keys[1], (width,)), log_steps(keys[2], (width, 2), ends)
+    log_dt = jnp.tile(log_steps(keys[2], (width, 1), ends), (1, 2))  # trained separately
+    return W, jax.random.normal(keys[1], (width,)), log_dt

@@ -1,4 +1,4 @@
-"""S4D: one diagonal system per channel, computed by convolution (Gu et al., 2022)."""
+"""S4D: one diagonal system per channel, as a convolution or a recurrence (Gu et al., 2022)."""
 
 from typing import SupportsIndex
 
@@ -12,10 +12,11 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 from .._checks import check_choice, check_count, check_flag, check_order
 from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
 from .._engine.inputs import check_key, compiled_call, compiled_step
+from .._engine.pair import Pair
 from .._engine.step_size import dt_range
 from ..nn import role
 from ._convolution import check_causal, check_scalar_dt
-from ._diagonal import Diagonal
+from ._diagonal import SCANS, Diagonal
 from ._legs import normal_legs
 from ._parameters import check_copies, from_pairs, init_parameters, tile_channels, to_pairs
 
@@ -45,6 +46,7 @@ class S4D(eqx.Module):
     log_dt: Float[Array, " width"] = eqx.field(metadata=role("step_size"))
     discretization: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
+    scan: str = eqx.field(static=True, default="convolution")
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class S4D(eqx.Module):
         copies: SupportsIndex = 1,
         dt_min: float = 1e-3,
         dt_max: float = 1e-1,
+        scan: str = "convolution",
         key: PRNGKeyArray,
     ):
         """
@@ -70,6 +73,11 @@ class S4D(eqx.Module):
         - `bidirectional`: add a second kernel, with a separate C, over later steps.
         - `copies`: number of sets of A and B that the channels share, a divisor of `width`.
         - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, one per channel.
+        - `scan`: `"convolution"`, by FFT; or the recurrence, by one of the methods of
+          `fractal.nn.linear_scan`: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`. The
+          recurrence takes time × width × modes memory. Use it for inputs of a large dynamic range:
+          its outputs do not depend on later inputs, whereas the rounding error of an FFT is
+          relative to the largest input at all steps.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
@@ -87,10 +95,12 @@ class S4D(eqx.Module):
         self.C, self.D, self.log_dt = init_parameters(
             key, width=width, modes=modes, scans=scans, ends=ends
         )
-        self.discretization, self.bidirectional = discretization, bidirectional
+        self.discretization = discretization
+        self.bidirectional, self.scan = bidirectional, scan
 
     def __check_init__(self):
         check_choice("discretization", self.discretization, DISCRETIZATIONS)
+        check_choice("scan", self.scan, SCANS)
 
     @compiled_call
     def __call__(
@@ -111,7 +121,7 @@ class S4D(eqx.Module):
         - `lengths`: number of real steps; later steps are padding, treated as zeros.
         - `mask`: boolean, False at padding.
         """
-        return self._system(dt).run(u, state, lengths, mask)
+        return self._system(dt).run(u, state, lengths, mask, self.scan)
 
     @compiled_step
     def step(
@@ -134,9 +144,9 @@ class S4D(eqx.Module):
         step = jnp.exp(self.log_dt)[:, None]
         factor = check_scalar_dt(dt, self.D.dtype)
         _, complement = gate_and_complement(
-            self.discretization, (decay * step, -frequency * step), factor
+            self.discretization, Pair(decay * step, -frequency * step), factor
         )
-        b = B * jax.lax.complex(*complement) / jax.lax.complex(decay, -frequency)
+        b = B * jax.lax.complex(*complement.parts) / jax.lax.complex(decay, -frequency)
         x = -decay * step * factor, frequency * step * factor
         w = jax.lax.complex(*(x if self.discretization == "zoh" else _log_bilinear(*x)))
         return Diagonal(w, b, 2 * from_pairs(self.C), self.D)

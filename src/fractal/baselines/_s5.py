@@ -11,7 +11,6 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_flag
-from .._engine.chunked import states
 from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
 from .._engine.inputs import (
     check_durations,
@@ -24,7 +23,9 @@ from .._engine.inputs import (
     last_state,
     mask_padding,
 )
-from .._engine.parts import Parts, complex_to_real, real_to_complex
+from .._engine.pair import Pair, complex_to_real, real_to_complex
+from .._engine.recurrence import Scans, states
+from .._engine.solvers import METHODS
 from .._engine.step_size import dt_range
 from ..nn import role
 from ._legs import normal_legs
@@ -57,6 +58,7 @@ class S5(eqx.Module):
     discretization: str = eqx.field(static=True)
     clip_eigs: bool = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
+    scan: str = eqx.field(static=True, default="auto")
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class S5(eqx.Module):
         clip_eigs: bool = False,
         dt_min: float = 1e-3,
         dt_max: float = 1e-1,
+        scan: str = "auto",
         key: PRNGKeyArray,
     ):
         """
@@ -85,6 +88,8 @@ class S5(eqx.Module):
           concatenation of C₁ and C₂.
         - `clip_eigs`: clip real parts of eigenvalues to at most −10⁻⁴.
         - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, one per mode.
+        - `scan`: method of the scan: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`; see
+          `fractal.nn.linear_scan`.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)
@@ -109,10 +114,11 @@ class S5(eqx.Module):
             dt_ends=dt_range("uniform", dt_min, dt_max, None),
         )
         self.discretization, self.clip_eigs = discretization, clip_eigs
-        self.bidirectional = bidirectional
+        self.bidirectional, self.scan = bidirectional, scan
 
     def __check_init__(self):
         check_choice("discretization", self.discretization, DISCRETIZATIONS)
+        check_choice("scan", self.scan, METHODS)
 
     @compiled_call
     def __call__(
@@ -122,6 +128,8 @@ class S5(eqx.Module):
         dt: ArrayLike | None = None,
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
+        *,
+        axis_name: str | None = None,
     ) -> tuple[Float[Array, "time width"], Complex[Array, " modes"]]:
         """Outputs, and the state after the last step.
 
@@ -132,10 +140,13 @@ class S5(eqx.Module):
         - `dt`: factors of Δ, non-negative: a scalar, or one per step; 1 by default.
         - `lengths`: number of real steps; later steps are padding, which does not change the state.
         - `mask`: boolean, False at padding, which may be at any step. `lengths` is faster.
+        - `axis_name`: inside `jax.shard_map`, the mesh axis over which time is sharded. `u`, `mask`
+          and `dt` with a time axis are then the parts of one device; all else is the same on all
+          devices, and `lengths` counts the steps of all parts.
         """
         u = check_sequence(u, len(self.D))
         dt = check_durations(dt, len(u), self.D.dtype)
-        kept, end = check_padding(lengths, mask, len(u))
+        kept, end = check_padding(lengths, mask, len(u), axis_name)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
         state = self.initial_state() if state is None else state
@@ -143,12 +154,15 @@ class S5(eqx.Module):
             return u, state
         signal = mask_padding(u.astype(self.D.dtype), kept)
         elapsed = dt if kept is None or end is not None else jnp.where(kept, dt, 0.0)
-        x = self._states(False, signal, elapsed, state)
-        forward, *backward = self._readouts()
-        y = x @ forward.T + self.D[None] * signal
-        for readout in backward:
-            y += self._states(True, signal, elapsed, jnp.zeros_like(state)) @ readout.T
-        return y.astype(u.dtype), real_to_complex(last_state(x, end, complex_to_real(state)))
+        start = complex_to_real(state)
+        reverse, starts = (
+            ((False, True), (None, None)) if self.bidirectional else ((False,), (start,))
+        )
+        scans, both = Scans(self.scan, reverse, axis_name), (elapsed,) * len(reverse)
+        x = states(scans, self.discretization, self._modes(), both, signal, starts)
+        y = x @ self._readout().T + self.D[None] * signal
+        last = last_state(scans.split(x)[0], end, start, axis_name)
+        return y.astype(u.dtype), real_to_complex(last)
 
     @compiled_step
     def step(
@@ -163,28 +177,26 @@ class S5(eqx.Module):
         w, B = self._modes()
         gate, complement = gate_and_complement(self.discretization, w, elapsed)
         response = B @ signal.astype(B.dtype)
-        x = jax.lax.complex(*gate) * state + jax.lax.complex(*complement) * response
-        y = self._readouts()[0] @ complex_to_real(x) + self.D * signal
+        gate, complement = (jax.lax.complex(*pair.parts) for pair in (gate, complement))
+        x = gate * state + complement * response
+        y = self._readout() @ complex_to_real(x) + self.D * signal
         return y.astype(u.dtype), x
 
     def initial_state(self) -> Complex[Array, " modes"]:
         """The state before the first sample: zero."""
         return jnp.zeros_like(jax.lax.complex(self.Lambda_re, self.Lambda_im))
 
-    def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
-        return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
-
-    def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
+    def _modes(self) -> tuple[Pair, Complex[Array, "modes width"]]:
         """−ΛΔ and the steady-state response −B/Λ; B̄ = (1 − Λ̄)(−B/Λ) in both discretizations."""
         real = jnp.minimum(self.Lambda_re, _LARGEST_REAL) if self.clip_eigs else self.Lambda_re
         step = jnp.exp(self.log_step[:, 0])
         B = from_pairs(self.B) / -jax.lax.complex(real, self.Lambda_im)[:, None]
-        return (-real * step, -self.Lambda_im * step), B
+        return Pair(-real * step, -self.Lambda_im * step), B
 
-    def _readouts(self) -> list[Float[Array, "width re_im"]]:
-        """The real matrix of 2 Re(C x), acting on concatenated parts of x, for each scan."""
-        parts = jnp.split(self.C, 2 if self.bidirectional else 1, axis=1)
-        return [2 * jnp.concatenate([C[..., 0], -C[..., 1]], axis=1) for C in parts]
+    def _readout(self) -> Float[Array, "width read"]:
+        """The real matrix of 2 Re(C x), acting on concatenated parts of the states of each scan."""
+        scans = jnp.split(self.C, 2 if self.bidirectional else 1, axis=1)
+        return 2 * jnp.concatenate([p for C in scans for p in (C[..., 0], -C[..., 1])], axis=1)
 
 
 @functools.partial(jax.jit, static_argnames=("blocks", "width", "C_init", "scans", "dt_ends"))

@@ -72,6 +72,9 @@ def bench_layer() -> dict:
         "scale_invariant_over_constant": _ratios(
             measured, lambda row: row["ours, scale-invariant"], lambda row: row["ours"]
         ),
+        "bidirectional_over_unidirectional": _ratios(
+            measured, lambda row: row["ours, bidirectional"], lambda row: row["ours"]
+        ),
         f"length_{LONG}": long,
         "time_of_long_over_linear": long["ours"]["milliseconds"]
         / long["ours"]["milliseconds_of_the_short_one"]

@@ -19,11 +19,15 @@ class Bench:
     Args:
         subject: memory, the online memory; scan, the scan by method and length; layer, the layer
             compared with a lower bound, its two matrix products without the scan, and with S5;
-            data, the time per batch and per train step.
+            step, the gradient of one batch of whole models, compared with their matrix products;
+            stream, a model sample by sample and in blocks; data, the time per batch and per train
+            step.
         json: print one JSON object instead of a table.
     """
 
-    subject: Annotated[Literal["memory", "scan", "layer", "data"], tyro.conf.Positional]
+    subject: Annotated[
+        Literal["memory", "scan", "layer", "step", "stream", "data"], tyro.conf.Positional
+    ]
     json: bool = False
 
     def run(self) -> int:
@@ -33,6 +37,10 @@ class Bench:
             from ..bench.scan import bench_scan as bench  # loads JAX
         elif self.subject == "layer":
             from ..bench.layer import bench_layer as bench
+        elif self.subject == "step":
+            from ..bench.step import bench_step as bench
+        elif self.subject == "stream":
+            from ..bench.stream import bench_stream as bench
         else:
             from ..bench.data import bench_data as bench
         result = bench()

@@ -63,6 +63,7 @@ class Train(Settled):
         log: a further logger: tensorboard, wandb or trackio.
         show: print the settings as JSON, and do nothing else.
         json: print the scores as one JSON object.
+        devices: number of virtual devices on a CPU, which share each batch; default 1.
         coordinator: HOST:PORT of the first of several processes, or auto (Slurm, MPI).
         processes: number of processes.
         process: number of this process, from 0.
@@ -85,6 +86,7 @@ class Train(Settled):
     log: tyro.conf.UseAppendAction[tuple[Literal["tensorboard", "wandb", "trackio"], ...]] = ()
     show: bool = False
     json: bool = False
+    devices: Annotated[int | None, NO_HINT] = None
     coordinator: Annotated[str | None, NO_HINT] = None
     processes: Annotated[int | None, NO_HINT] = None
     process: Annotated[int | None, NO_HINT] = None
@@ -98,7 +100,9 @@ class Train(Settled):
             return 0
         folder = self.resume or self.out or _default_folder(config)
         with _stdout_for_results(), command_hints():
-            is_first = join_processes(self.coordinator, self.processes, self.process)
+            is_first = join_processes(
+                self.coordinator, self.processes, self.process, devices=self.devices
+            )
             result = train(
                 config, folder, resume=self.resume is not None, loggers=self.log, workers=CORES
             )
@@ -137,7 +141,7 @@ class Train(Settled):
             raise UserError(f"missing TASK: choose one of {names}, or use --resume DIR")
         else:
             model = "fractal" if self.model is None else self.model
-            config = preset(self.task, self.preset or "mini", model)
+            config = preset(self.task, self.preset or "mini", model, validation=self.validation)
         if self.steps is not None:
             config = with_steps(config, self.steps)
         if self.seed is not None:

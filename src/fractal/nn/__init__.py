@@ -12,7 +12,11 @@ from ._block import Residual as Residual
 from ._block import WithStatistics as WithStatistics
 from ._filter_bank import FreeBank as FreeBank
 from ._filter_bank import LearnedAlphaBank as LearnedAlphaBank
+from ._linear import DenseInit as DenseInit
+from ._linear import OneHotLinear as OneHotLinear
 from ._model import DType as DType
+from ._model import Encoder as Encoder
+from ._model import Masking as Masking
 from ._model import ModelState as ModelState
 from ._model import Pooling as Pooling
 from ._model import Positions as Positions
@@ -28,3 +32,4 @@ from ._roles import role as role
 from ._roles import roles as roles
 from ._ssm import FractalSSM as FractalSSM
 from ._ssm import FractalState as FractalState
+from ._streaming import Streaming as Streaming

@@ -9,7 +9,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_probability
-from .._engine.inputs import check_key, check_padding
+from .._engine.inputs import check_key, check_padding, check_sharded_call
+from ._linear import linear
 from ._norms import BATCH_AXIS, NORMS, BatchNorm, LayerNorm, Statistics
 
 Gate = Literal["silu", "half_glu1", "half_glu2", "full_glu"]
@@ -105,6 +106,8 @@ class Block(eqx.Module):
         gate: str = "silu",
         norm: str = "layer",
         dropout: float = 0.0,
+        norm_momentum: float | None = None,
+        dense_init: str = "uniform",
         key: PRNGKeyArray,
     ):
         """
@@ -115,6 +118,9 @@ class Block(eqx.Module):
         - `gate`: `"silu"`, `"half_glu1"`, `"half_glu2"` or `"full_glu"`.
         - `norm`: `"layer"` or `"batch"`.
         - `dropout`: probability of dropping a channel, at all steps of a sequence, during training.
+        - `norm_momentum`: decay of the running averages of `norm="batch"`; 0.95 by default.
+        - `dense_init`: initialization of the gate's weights: `"uniform"` in ±1/√width, biases too;
+          or `"lecun"`, normal with variance 1/width and biases 0, as in S5.
         """
         if not isinstance(mixer, Mixer):
             raise ValueError(
@@ -125,10 +131,13 @@ class Block(eqx.Module):
         check_choice("norm", norm, tuple(NORMS))
         width = check_count("width", width, smallest=1)
         keys = jax.random.split(check_key(key))
-        self.mixer, self.norm = mixer, NORMS[norm](width)
+        if norm_momentum is not None and norm != "batch":
+            raise ValueError(f"norm_momentum is for norm='batch', got norm={norm!r}")
+        momentum = {} if norm_momentum is None else {"momentum": norm_momentum}
+        self.mixer, self.norm = mixer, NORMS[norm](width, **momentum)
         has_outer = gate in ("silu", "full_glu")
-        self.outer = eqx.nn.Linear(width, width, key=keys[0]) if has_outer else None
-        self.inner = eqx.nn.Linear(width, width, key=keys[1])
+        self.outer = linear(width, width, dense_init, key=keys[0]) if has_outer else None
+        self.inner = linear(width, width, dense_init, key=keys[1])
         self.gate, self.dropout = gate, check_probability("dropout", dropout)
 
     def __check_init__(self):
@@ -144,10 +153,12 @@ class Block(eqx.Module):
         dt: ArrayLike | None = None,
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
+        *,
+        axis_name: str | None = None,
     ) -> tuple[Float[Array, "time width"], Any]:
         """Outputs, and the state of the mixer after the last step. Arguments: see the mixer."""
-        z = self.norm(x)
-        y, state = self.mixer(z, state, dt=dt, lengths=lengths, mask=mask)
+        z, sharded = self.norm(x), sharding_of(self.mixer, axis_name)
+        y, state = self.mixer(z, state, dt=dt, lengths=lengths, mask=mask, **sharded)
         return x + self._apply_gate(y, z, None), state
 
     def training(
@@ -159,16 +170,28 @@ class Block(eqx.Module):
         axes: tuple[str, ...] = (BATCH_AXIS,),
         *,
         key: PRNGKeyArray,
+        axis_name: str | None = None,
     ) -> tuple[Float[Array, "time width"], Statistics | None]:
         """Outputs with dropout and batch statistics, and the updated running averages.
 
-        `axes` are the names of the vmapped axes over which the statistics are computed.
+        `axes` are the names of the vmapped axes over which the statistics are computed, in
+        addition to `axis_name`, the mesh axis over which time is sharded.
         """
+        sharded = sharding_of(self.mixer, axis_name)
         if isinstance(self.norm, BatchNorm):
-            z, statistics = self.norm.training(x, check_padding(lengths, mask, len(x)).kept, axes)
+            kept = check_padding(lengths, mask, len(x), axis_name).kept
+            axes = axes if axis_name is None else (*axes, axis_name)
+            try:
+                z, statistics = self.norm.training(x, kept, axes)
+            except ValueError as error:
+                if axis_name is None:
+                    raise
+                # JAX cannot sum over vmapped and mesh axes while it tracks varying values.
+                needed = "norm='batch' with axis_name needs jax.shard_map(…, check_vma=False)"
+                raise ValueError(needed) from error
         else:
             z, statistics = self.norm(x), None
-        y, _ = self.mixer(z, None, dt=dt, lengths=lengths, mask=mask)
+        y, _ = self.mixer(z, None, dt=dt, lengths=lengths, mask=mask, **sharded)
         return x + self._apply_gate(y, z, key), statistics
 
     def with_statistics(self, statistics: Statistics) -> "Block":
@@ -204,6 +227,16 @@ class Block(eqx.Module):
         keep = jax.random.bernoulli(key, 1 - self.dropout, x.shape[-1:])
         keep = jax.lax.broadcast_to_rank(keep, x.ndim)
         return jnp.where(keep, x / (1 - self.dropout), 0.0).astype(x.dtype)
+
+
+def sharding_of(
+    module: Mixer | Residual, axis_name: str | None, method: str = "__call__"
+) -> dict[str, str]:
+    """The keyword argument of a sharded call; none otherwise, since modules need not have it."""
+    if axis_name is None:
+        return {}
+    check_sharded_call(module, getattr(type(module), method), axis_name)
+    return {"axis_name": axis_name}
 
 
 def dense(linear: eqx.nn.Linear, x: Float[Array, "*time width"]) -> Float[Array, "*time out"]:

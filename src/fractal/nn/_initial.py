@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from .._engine.discretize import gate_and_complement
-from .._engine.parts import complex_to_real
+from .._engine.pair import Pair, complex_to_real
 
 
 class InitialParameters(NamedTuple):
@@ -64,9 +64,10 @@ def init_parameters(
     if uniform:
         dt = jnp.exp(per_mode(log_dt, sizes))
         one = jnp.ones((), dt.dtype)
-        _, complement = gate_and_complement(discretization, (rates.real * dt, rates.imag * dt), one)
-        size = complement[0] ** 2 + complement[1] ** 2
-        power *= size / (2 * complement[0] - size)  # 1 − |g|², from 1 − g
+        w = Pair(rates.real * dt, rates.imag * dt)
+        real, imag = gate_and_complement(discretization, w, one)[1].parts
+        size = real**2 + imag**2
+        power *= size / (2 * real - size)  # 1 − |g|², from 1 − g
     block = np.repeat(np.arange(len(sizes)), sizes)
     total = jax.ops.segment_sum(power, block, len(sizes))
     B *= jnp.sqrt(sum(sizes) / (2 * len(sizes) * total))[block][:, None].astype(B.dtype)

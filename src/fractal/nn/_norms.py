@@ -73,8 +73,9 @@ class BatchNorm(eqx.Module):
         """Normalize a sequence by batch statistics; also returns the updated running averages."""
         wide = x.astype(self.weight.dtype)
         counted = jnp.ones((len(x), 1), bool) if mask is None else mask[:, None]
+        sums = lax.psum(wide.sum(axis=0, where=counted), axes)
         count = jnp.maximum(lax.psum(counted.sum(), axes), 1).astype(wide.dtype)
-        mean = lax.psum(wide.sum(axis=0, where=counted), axes) / count
+        mean = sums / count
         variance = lax.psum(((wide - mean[None]) ** 2).sum(axis=0, where=counted), axes) / count
         now = lax.stop_gradient(Statistics(mean, variance))
         running = Statistics(

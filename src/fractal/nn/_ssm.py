@@ -12,7 +12,6 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag, check_order, check_real
-from .._engine.chunked import states
 from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
 from .._engine.inputs import (
     check_durations,
@@ -25,12 +24,15 @@ from .._engine.inputs import (
     last_state,
     mask_padding,
 )
-from .._engine.parts import Parts, complex_to_real, real_to_complex
+from .._engine.pair import Pair, complex_to_real, real_to_complex
+from .._engine.recurrence import Scans, scan, states
+from .._engine.solvers import METHODS
 from .._engine.step_size import dt_range
-from ._clock import CLOCKS, elapsed_per_step, reversed_elapsed
+from ._clock import CLOCKS, advance, elapsed_per_step, reversed_elapsed
 from ._filter_bank import FreeBank, LearnedAlphaBank, initial_alphas
 from ._initial import init_parameters, per_mode
 from ._roles import role
+from ._running_sum import accumulate
 from ._spectra import spectrum
 
 DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
@@ -39,11 +41,19 @@ DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
 class FractalState(NamedTuple):
     """State of a `FractalSSM`: the modes, and the total duration of the samples so far.
 
-    In float32 the time saturates at 2²⁴ ≈ 17 million samples of duration 1.
+    Both are rounded. `time_lost` and `modes_lost` hold what rounding removed (two words each, of
+    decreasing size), so that a float32 stream of 10¹² samples is as accurate as its first samples.
+    To set the time, use `state._replace(time=…)`.
+
+    **Fields:**
+
+    - `modes_lost`: None for the uniform clock, whose modes forget at a fixed rate.
     """
 
     modes: Complex[Array, " modes"]
     time: Float[Array, ""]
+    modes_lost: Complex[Array, "2 modes"] | None
+    time_lost: Float[Array, "2"]
 
 
 class FractalSSM(eqx.Module):
@@ -72,6 +82,7 @@ class FractalSSM(eqx.Module):
     clock: str = eqx.field(static=True)
     discretization: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
+    scan: str = eqx.field(static=True, default="auto")
 
     def __init__(
         self,
@@ -88,6 +99,7 @@ class FractalSSM(eqx.Module):
         dt_max: float | None = None,
         length: SupportsIndex | None = None,
         imaginary: str | None = None,
+        scan: str = "auto",
         key: PRNGKeyArray,
     ):
         """
@@ -112,6 +124,8 @@ class FractalSSM(eqx.Module):
           with `length`; for the scale-invariant clock [0.3, 3], or [0.3, length/2].
         - `length`: expected length of the sequences, if known; sets the range of Δ.
         - `imaginary`: imaginary part for `init="published"`: `"lin"`, `"inv"` or `"none"`.
+        - `scan`: method of the scan: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`; see
+          `linear_scan`.
         """
         key = check_key(key)
         width, order = check_count("width", width, smallest=1), check_order(order)
@@ -133,7 +147,7 @@ class FractalSSM(eqx.Module):
         self.sizes = tuple(len(block.rates) for block in blocks)
         check_memory(16.0 * width * sum(self.sizes), f"width={width} and order={order}")
         self.clock, self.discretization = clock, discretization
-        self.bidirectional = bidirectional
+        self.bidirectional, self.scan = bidirectional, scan
 
         rates = jnp.asarray(np.concatenate([block.rates for block in blocks]))
         gains = jnp.asarray(np.concatenate([block.gains for block in blocks]))
@@ -155,6 +169,7 @@ class FractalSSM(eqx.Module):
     def __check_init__(self):
         check_choice("clock", self.clock, CLOCKS)
         check_choice("discretization", self.discretization, DISCRETIZATIONS)
+        check_choice("scan", self.scan, METHODS)
         modes, width = sum(self.sizes), len(self.D)
         read = modes * (4 if self.bidirectional else 2)
         if self.B.shape != (2 * modes, width) or self.C.shape != (width, read):
@@ -170,6 +185,8 @@ class FractalSSM(eqx.Module):
         dt: ArrayLike | None = None,
         lengths: ArrayLike | None = None,
         mask: ArrayLike | None = None,
+        *,
+        axis_name: str | None = None,
     ) -> tuple[Float[Array, "time width"], FractalState]:
         """Outputs, and the state after the last step.
 
@@ -180,32 +197,45 @@ class FractalSSM(eqx.Module):
         - `dt`: durations of the samples, non-negative: a scalar, or one per step; 1 by default.
         - `lengths`: number of real steps; later steps are padding, which does not change the state.
         - `mask`: boolean, False at padding, which may be at any step. `lengths` is faster.
+        - `axis_name`: inside `jax.shard_map`, the mesh axis over which time is sharded. `u`, `mask`
+          and `dt` with a time axis are then the parts of one device; all else is the same on all
+          devices, and `lengths` counts the steps of all parts.
         """
         u = check_sequence(u, len(self.D))
         length = len(u)
         dt = check_durations(dt, length, self.D.dtype)
-        kept, end = check_padding(lengths, mask, length)
+        kept, end = check_padding(lengths, mask, length, axis_name)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
+        fresh = state is None
         state = self.initial_state() if state is None else state
         if length == 0:
             return u, state
 
         signal = mask_padding(u.astype(self.D.dtype), kept)
         clock_mask = kept if end is None else None
-        elapsed = elapsed_per_step(self.clock, length, state.time, dt, clock_mask)
-        x = self._states(False, signal, elapsed, state.modes)
-        C, C_reverse = jnp.split(self.C, 2, axis=1) if self.bidirectional else (self.C, None)
-        y = x @ C.T
-        if C_reverse is not None:
-            # On the scale-invariant clock the start of the reverse scan depends on the padding.
-            reverse_mask = clock_mask if self.clock == "uniform" else kept
-            elapsed = reversed_elapsed(self.clock, length, dt, reverse_mask)
-            y += self._states(True, signal, elapsed, jnp.zeros_like(state.modes)) @ C_reverse.T
-        duration = jnp.broadcast_to(dt, (length,)).sum(where=kept)
-        modes = real_to_complex(last_state(x, end, complex_to_real(state.modes)))
+        elapsed = (elapsed_per_step(self.clock, length, state.time, dt, clock_mask, axis_name),)
+        start = complex_to_real(state.modes)
+        if fresh or state.modes_lost is None:
+            reverse, starts = (False,), (start,)
+            if self.bidirectional:
+                # On the scale-invariant clock the start of the reverse scan depends on the padding.
+                reverse_mask = clock_mask if self.clock == "uniform" else kept
+                backward = reversed_elapsed(self.clock, length, dt, reverse_mask, axis_name)
+                elapsed = *elapsed, backward
+                reverse, starts = (False, True), (None, None)
+            scans = Scans(self.scan, reverse, axis_name)
+            x = states(scans, self.discretization, self._modes(), elapsed, signal, starts)
+            y, lost = x @ self.C.T, state.modes_lost
+            modes = real_to_complex(last_state(scans.split(x)[0], end, start, axis_name))
+        else:
+            x = self._changes(signal, elapsed[0], start, axis_name)
+            y = x @ self.C.T + (self.C @ start)[None]
+            change = real_to_complex(last_state(x, end, jnp.zeros_like(start), axis_name))
+            modes, lost = accumulate(state.modes, state.modes_lost, change)
         y += self.D[None] * signal
-        return y.astype(u.dtype), FractalState(modes, state.time + duration)
+        time, time_lost = advance(state.time, state.time_lost, length, dt, kept, axis_name)
+        return y.astype(u.dtype), FractalState(modes, time, lost, time_lost)
 
     @compiled_step
     def step(
@@ -219,27 +249,46 @@ class FractalSSM(eqx.Module):
         signal = u.astype(self.D.dtype)
         elapsed = elapsed_per_step(self.clock, 1, state.time, dt, None).reshape(())
         w, B = self._modes()
-        gate, complement = gate_and_complement(self.discretization, w, elapsed)
-        response = B @ signal.astype(B.dtype)
-        z = jax.lax.complex(*gate) * state.modes + jax.lax.complex(*complement) * response
+        pairs = gate_and_complement(self.discretization, w, elapsed)
+        gate, complement = (jax.lax.complex(*pair.parts) for pair in pairs)
+        response = real_to_complex(complex_to_real(B, axis=0) @ signal)
+        if state.modes_lost is None:
+            z, lost = gate * state.modes + complement * response, None
+        else:
+            change = complement * (response - state.modes)
+            z, lost = accumulate(state.modes, state.modes_lost, change)
         y = self.C @ complex_to_real(z) + self.D * signal
-        return y.astype(u.dtype), FractalState(z, state.time + dt)
+        time, time_lost = advance(state.time, state.time_lost, 1, dt, None)
+        return y.astype(u.dtype), FractalState(z, time, lost, time_lost)
 
     def initial_state(self) -> FractalState:
         """The state before the first sample: zero modes, time zero."""
-        zero = jnp.zeros(sum(self.sizes), self.D.dtype)
-        return FractalState(jax.lax.complex(zero, zero), jnp.zeros((), self.D.dtype))
+        time, zero = jnp.zeros(3, self.D.dtype), jnp.zeros((3, sum(self.sizes)), self.D.dtype)
+        modes = jax.lax.complex(zero, zero)
+        lost = None if self.clock == "uniform" else modes[1:]
+        return FractalState(modes[0], time[0], lost, time[1:])
 
-    def _states(self, reverse: bool, signal: Array, elapsed: Array, start: Array) -> Array:
-        return states(reverse, self.discretization, self._modes(), elapsed, signal, start)
+    def _changes(
+        self,
+        signal: Array,
+        elapsed: Float[Array, " time"],
+        start: Float[Array, " re_im"],
+        axis_name: str | None,
+    ) -> Float[Array, "time re_im"]:
+        """The states minus `start`, which may be too small to change `start` in its precision."""
+        w, B = self._modes()
+        gates, complements = gate_and_complement(self.discretization, w, elapsed)
+        response = signal @ complex_to_real(B, axis=0).T - start[None]
+        added = (complements * Pair.split(response, paired=True)).join()
+        return scan(Scans(self.scan, (False,), axis_name), (gates,), (added,), (None,))
 
-    def _modes(self) -> tuple[Parts, Complex[Array, "modes width"]]:
+    def _modes(self) -> tuple[Pair, Complex[Array, "modes width"]]:
         """λΔ (decay and rotation per unit step) and the steady-state response B/λ."""
         decay, frequency, gain = self.bank()
         B = real_to_complex(self.B, axis=0)
         B *= (gain.astype(B.dtype) / jax.lax.complex(decay, frequency))[:, None]
         dt = jnp.exp(per_mode(self.log_dt, self.sizes))
-        return (decay * dt, frequency * dt), B
+        return Pair(decay * dt, frequency * dt), B
 
 
 def _as_tuple(alphas: float | Sequence[float]) -> tuple[float, ...]:

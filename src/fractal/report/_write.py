@@ -49,9 +49,9 @@ def write_report(
 
 
 def _paths(runs: object) -> list[pathlib.Path]:
-    if isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
-        return [check_path("runs", run) for run in runs]
-    return [check_path("runs", runs)]
+    if not isinstance(runs, Iterable) or isinstance(runs, str | bytes | os.PathLike):
+        runs = [runs]
+    return [check_path("runs", run) for run in runs]
 
 
 def _of_runs(

@@ -9,12 +9,17 @@ from typing import NamedTuple
 from .._errors import UserError
 from .table import Cell, Quartiles, Table
 
-BENCHMARKS = ("layer", "memory", "scan", "data")
+BENCHMARKS = ("layer", "step", "stream", "memory", "scan", "data")
 DEFAULT_FOLDER = pathlib.Path("benchmarks")
 _NOTES = {
     "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "
     "`jax.lax.associative_scan` over complex numbers, written from S5's published description. "
     "s5-pytorch: the PyPI package on CPU, measured apart from the others, in turns with ours.",
+    "step": "Value and gradient of the training objective for one batch. Matrix products: all "
+    "products of the model's blocks, forward and backward, and nothing else. Associative: S5 with "
+    '`scan="associative"`.',
+    "stream": "One sample per call of a compiled model (`Streaming`), with JAX's asynchronous "
+    "dispatch on and off; the same steps within one compiled program; a call without arithmetic.",
     "memory": "Dense: HiPPO's bilinear update, solved in each step, or with all matrices "
     "precomputed, which needs the length of the stream in advance.",
     "scan": "The scan along time by method, with constant decay factors, in complex64.",
@@ -45,7 +50,14 @@ def read_benchmark(folder: pathlib.Path, name: str) -> Benchmark | None:
     path = folder / f"{name}.json"
     if not path.is_file():
         return None
-    make = {"layer": _layer, "memory": _memory, "scan": _scan, "data": _data}[name]
+    make = {
+        "layer": _layer,
+        "step": _step,
+        "stream": _stream,
+        "memory": _memory,
+        "scan": _scan,
+        "data": _data,
+    }[name]
     try:
         found = json.loads(path.read_bytes())
         return Benchmark(make(found), _setting(found))
@@ -98,6 +110,30 @@ def _layer(found: Mapping) -> list[Table]:
         caption = "Forward and backward of 16,384 steps"
         tables.append(Table(caption, header, long, command("layer")))
     return tables
+
+
+def _step(found: Mapping) -> list[Table]:
+    rows: list[tuple[Cell, ...]] = []
+    for case, candidates in found["milliseconds"].items():
+        times = {name: _quartiles(row) for name, row in candidates.items()}
+        for name in found["busy_cores"][case]:
+            measured = (found[key][case][name] for key in ("busy_cores", "compile_seconds"))
+            ratio = _over(times[name], times[f"{name}, matrix products"])
+            rows.append((str(case), str(name), times[name], ratio, *map(_number, measured)))
+    header = (
+        *("task and preset", "model", "milliseconds (quartiles)"),
+        *("× matrix products", "busy cores", "seconds to compile"),
+    )
+    return [Table("Gradient of one batch", header, rows, command("step"), _NOTES["step"])]
+
+
+def _stream(found: Mapping) -> list[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (str(name), _quartiles(row)) for name, row in found["microseconds_per_sample"].items()
+    ]
+    header = ("call", "µs per sample (quartiles)")
+    caption = "Streaming, time per sample"
+    return [Table(caption, header, rows, command("stream"), _NOTES["stream"])]
 
 
 def _memory(found: Mapping) -> list[Table]:

@@ -15,7 +15,7 @@ _FILLER += ("model", "data", "results", "method", "show", "large", "small", "usi
 _FILLER += ("parse", "word", "set", "each", "new", "two", "one", "can", "our", "which", "between")
 
 
-class Pair(NamedTuple):
+class CitationPair(NamedTuple):
     """Two documents, and 1 if the second cites the first, else 0."""
 
     label: int
@@ -23,13 +23,13 @@ class Pair(NamedTuple):
     second: str
 
 
-def draw_pair(rng: random.Random, related: bool, shortest: int, longest: int) -> Pair:
+def draw_pair(rng: random.Random, related: bool, shortest: int, longest: int) -> CitationPair:
     """Two documents of between `shortest` and `longest` characters."""
     title, other, unrelated = rng.sample(_TITLES, 3)
     cited = title if related else unrelated  # never its own, which would reveal the label
     first = _document(rng, title, rng.choice(_TITLES), shortest, longest)
     second = _document(rng, other, cited, shortest, longest)
-    return Pair(int(related), first, second)
+    return CitationPair(int(related), first, second)
 
 
 def _document(rng: random.Random, title: str, cited: str, shortest: int, longest: int) -> str:

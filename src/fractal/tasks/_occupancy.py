@@ -47,6 +47,11 @@ class Occupancy:
         patch = self._layers[:, row - half : row + half + 1, column - half : column + half + 1]
         np.maximum(patch, paddle.occupancy, out=patch)
 
+    def free(self) -> int:
+        """The number of pixels of the image that are free."""
+        window = slice(self.style.rim, self.style.rim + self.style.window)
+        return int(np.count_nonzero(self._layers[0, window, window] <= _CLEAR))
+
     def tails(self, seed: Seed) -> Integer[np.ndarray, " positions"]:
         """All positions in the image at which the seed fits; pixels outside of it are free."""
         style = self.style

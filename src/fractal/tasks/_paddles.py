@@ -29,6 +29,7 @@ class Style:
     margin: int
     continuity: float
     antialias: int
+    unbiased: bool = False
 
     @functools.cached_property
     def half(self) -> int:
@@ -73,7 +74,9 @@ class Paddle(NamedTuple):
 class Seed(NamedTuple):
     """The first paddle of a snake, drawn forward from its tail; offsets (row, column) from there.
 
-    `cover` are the pixels that must be free, `box` their smallest and largest rows and columns.
+    - `cover`: the pixels that must be free.
+    - `box`: their smallest and largest rows and columns.
+    - `usable`: whether a snake can start in this direction.
     """
 
     paddle: Paddle
@@ -81,6 +84,7 @@ class Seed(NamedTuple):
     pivot: tuple[int, int]
     cover: list[tuple[int, int]]
     box: tuple[tuple[int, int], tuple[int, int]]
+    usable: bool
 
 
 class Paddles(NamedTuple):
@@ -100,30 +104,42 @@ def paddles(style: Style) -> Paddles:
     return Paddles(style, seeds, followers)
 
 
-def move(theta: float, distance: float) -> tuple[int, int]:
-    """An offset (row, column), rounded up after removing rounding errors of sine and cosine."""
+def move(start: int, theta: float, distance: float) -> tuple[int, int]:
+    """The offset (row, column) of a move from the pixel (start, start), rounded up.
+
+    The sum is rounded, too, and hides rounding errors of sine and cosine; except, as in the
+    original, at ±60° and ±120° for a small `start`.
+    """
     return (
-        math.ceil(round(distance * math.sin(theta), 9)),
-        math.ceil(round(distance * math.cos(theta), 9)),
+        math.ceil(start + distance * math.sin(theta)) - start,
+        math.ceil(start + distance * math.cos(theta)) - start,
     )
 
 
 def turns(style: Style) -> tuple[Integer[np.ndarray, "ways 2"], np.ndarray]:
     """The pixels of the circle around a pivot that far ends may occupy, and their angles."""
     radius = style.length + style.margin
-    # One pixel of arc apart. The first angle of the original is not documented, which may shift
-    # pixels by one or two.
-    angle = np.arange(0, 2 * math.pi, 1 / radius)
+    angle = np.arange(0, 2 * math.pi, 1 / radius)  # one pixel of arc apart
     circle = radius * np.stack([np.sin(angle), np.cos(angle)], axis=1)
     pixels = np.unique(np.floor(np.round(circle, 9)).astype(int), axis=0)
     return pixels, np.arctan2(pixels[:, 0], pixels[:, 1])
 
 
-def marker(radius: float, antialias: int) -> UInt8[np.ndarray, "side side"]:
-    """A filled, antialiased disc on a patch of odd side."""
-    half = math.ceil(radius)
-    fine = half * antialias
-    return _shrink(FULL * _disc(radius * antialias, fine).astype(np.uint8), 2 * half + 1)
+def marker(
+    style: Style, pixel: tuple[int, int], radius: float
+) -> UInt8[np.ndarray, "window window"]:
+    """An image of a filled, antialiased disc.
+
+    In the original its center is the first of the supersampled pixels of `pixel`, and thus up and
+    left of the center of `pixel`: by ¼ for two supersampled pixels per side.
+    """
+    center = (style.antialias - 1) / 2 if style.unbiased else 0
+    rows, columns = (
+        (np.arange(style.window * style.antialias) - start * style.antialias - center) ** 2
+        for start in pixel
+    )
+    disc = rows[:, None] + columns <= (radius * style.antialias) ** 2
+    return _shrink(FULL * disc.astype(np.uint8), style.window)
 
 
 def stroke(
@@ -146,24 +162,39 @@ def stroke(
 
 def _seed(style: Style, theta: float) -> Seed:
     paddle = _paddle(style, theta, theta)
-    head = move(theta, style.length)
-    back = move(theta + math.pi, style.length + style.margin)
+    head = move(style.window // 2, theta, style.length)
+    back = move(style.window // 2, theta + math.pi, style.length + style.margin)
     pivot = (head[0] + back[0], head[1] + back[1])
     # Only pixels that the mask covers entirely must be free; its gray edges may overlap.
-    rows, columns = np.nonzero(paddle.occupancy[0] == FULL)
-    rows, columns = ((axis - style.half - style.margin).tolist() for axis in (rows, columns))
+    offsets = np.argwhere(paddle.occupancy[0] == FULL) - style.half - style.margin
+    if not style.unbiased:
+        # The original tests a patch that is too small, with the paddle one pixel off its center.
+        offsets = offsets + 1
+        offsets = offsets[(np.abs(offsets) <= style.length + style.margin).all(axis=1)]
+    rows, columns = offsets.T.tolist()
     box = ((min(rows), max(rows)), (min(columns), max(columns)))
-    return Seed(paddle, head, pivot, list(zip(rows, columns, strict=True)), box)
+    cover = list(zip(rows, columns, strict=True))
+    return Seed(paddle, head, pivot, cover, box, style.unbiased or _meets_corners(cover))
+
+
+def _meets_corners(cover: list[tuple[int, int]]) -> bool:
+    """Whether the cover of each pixel of an image, those in its corners included, meets the image.
+
+    Where it does not, the original takes the maximum of no pixels, which OpenCV defines as the
+    lowest number, and then considers the whole image to be occupied.
+    """
+    signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+    return all(any(a * row >= 0 and b * column >= 0 for row, column in cover) for a, b in signs)
 
 
 def _paddle(style: Style, theta: float, drawn: float) -> Paddle:
     """The paddle of a snake in direction `theta`, drawn from its anchor along `drawn`."""
-    tip = move(drawn, style.length * style.antialias)
+    tip = move(style.half * style.antialias, drawn, style.length * style.antialias)
     ink, mask = stroke(style, tip)
     occupancy = np.stack([np.pad(mask, style.margin), _dilate(mask, style.margin)])
     limit = np.clip(_OVERLAP - 1 - mask.astype(int), 0, FULL).astype(np.uint8)
     end = (tip[0] / style.antialias, tip[1] / style.antialias)
-    step = style.flat(*move(theta, style.length + 2 * style.margin))
+    step = style.flat(*move(style.window // 2, theta, style.length + 2 * style.margin))
     return Paddle(ink, occupancy, limit, end, step, _ways(style, theta))
 
 

@@ -1,8 +1,12 @@
 """Pathfinder images: two long dashed snakes, two marked ends, and short distractor snakes.
 
 The task of Linsley et al. (2018) in the four sizes of the Long Range Arena: whether the two marked
-ends belong to one snake. This is an independent implementation of the published rules, including
-their quirks: the images are not those of the release, but have the same distribution.
+ends belong to one snake. This is an independent implementation of the published rules: the images
+are not those of the release, but have the same distribution.
+
+The published generator starts the first target snake and all distractors in some directions only:
+at 32 pixels in 30 of 360, so that most distractors are omitted. `unbiased` images have snakes in
+all directions and more distractors, and are harder; their markers are centered on the ends.
 """
 
 import bisect
@@ -14,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Integer, UInt8
 
-from .._checks import check_choice
+from .._checks import check_choice, check_flag
 from ._occupancy import Occupancy
 from ._paddles import FULL, Paddle, Paddles, Seed, Style, marker, paddles
 
@@ -46,6 +50,7 @@ class Geometry:
     snake_contrast: float
     paddle_contrast: float
     antialias: int = 2
+    unbiased: bool = False
 
     def style(self, margin: int) -> Style:
         """The style of the paddles for one of the margins."""
@@ -56,6 +61,7 @@ class Geometry:
             margin,
             self.continuity,
             self.antialias,
+            self.unbiased,
         )
 
 
@@ -67,7 +73,7 @@ _HARD = {
 }
 
 
-def geometry(resolution: int, level: str) -> Geometry:
+def geometry(resolution: int, level: str, unbiased: bool = False) -> Geometry:
     """The dimensions of the Long Range Arena's images of `resolution` pixels per side."""
     if resolution not in _HARD:
         choices = ", ".join(map(str, _HARD))
@@ -76,7 +82,10 @@ def geometry(resolution: int, level: str) -> Geometry:
     length = LEVELS[level]
     # As in the original, the number of distractors does not depend on the level.
     return dataclasses.replace(
-        _HARD[resolution], contour_length=length, distractor_length=length // 3
+        _HARD[resolution],
+        contour_length=length,
+        distractor_length=length // 3,
+        unbiased=check_flag("unbiased", unbiased),
     )
 
 
@@ -164,6 +173,8 @@ def _target_pair(
     """One attempt at the two target snakes, grown alternately, and the resulting occupancy."""
     style = kit.style
     seed, other = kit.seeds[rng.integers(360)], kit.seeds[rng.integers(360)]
+    if not seed.usable:
+        return None
     # The border is so wide that the first seed is near the center: its box must fit inside.
     low, high = 2 * geometry.seed_distance, geometry.window - 2 * geometry.seed_distance
     row, column = (int(rng.integers(low - least, high - most)) for least, most in seed.box)
@@ -209,11 +220,13 @@ def _distractor(
 ) -> _Snake | None:
     """One attempt at a distractor, started at a random free position."""
     style = kit.style
-    seed = kit.seeds[rng.integers(360)]
-    tails = occupancy.tails(seed)
-    if len(tails) < _LEAST_ROOM * style.window**2:
+    if occupancy.free() < _LEAST_ROOM * style.window**2:
         return None
     for _ in range(_TRIES):
+        seed = kit.seeds[rng.integers(360)]
+        tails = occupancy.tails(seed) if seed.usable else ()
+        if len(tails) == 0:
+            return None
         tail = int(tails[rng.integers(len(tails))])
         if _inside(style, tail, seed.head) and _inside(style, tail, seed.pivot):
             break
@@ -248,8 +261,6 @@ def _render(
     faint = contrast * geometry.paddle_contrast
     inked = [(p.ink, anchor, faint) for snake in targets for p, anchor in snake.laid]
     inked += [(p.ink, anchor, contrast) for snake in distractors for p, anchor in snake.laid]
-    disc = marker(geometry.marker_radius, geometry.antialias)
-    inked += [(disc, style.flat(*pixel), 1.0) for pixel in (markers + style.rim).tolist()]
     light = np.zeros((style.stride, style.stride))
     for ink, anchor, contrast in inked:
         row, column = divmod(anchor, style.stride)
@@ -258,6 +269,8 @@ def _render(
         np.maximum(patch, contrast * ink, out=patch)
     window = slice(style.rim, style.rim + style.window)
     light = light[window, window]
+    for row, column in markers.tolist():
+        light = np.maximum(light, marker(style, (row, column), geometry.marker_radius))
     return (light * (FULL / light.max()) + 0.5).astype(np.uint8)
 
 

@@ -1,13 +1,15 @@
 """Pathfinder and Path-X: whether two discs lie on one contour (two classes).
 
 The official layout is `pathfinder<size>/<level>/imgs/<batch>/sample_<k>.png`, and for each batch a
-text file `metadata/<batch>.npy` with one line per image.
+text file `metadata/<batch>.npy` with one line per image. Generated levels also have a file
+`generator.json`, which says how they were generated.
 """
 
 import dataclasses
 import functools
 import io
 import itertools
+import json
 import pathlib
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -68,12 +70,18 @@ PATHX = {
 }
 
 
-def generate(out: pathlib.Path, size: PathfinderSize, seed: int, workers: int) -> pathlib.Path:
-    """Write the new folder `out`/pathfinder<size>/<level> and return it; classes are balanced."""
+def generate(
+    out: pathlib.Path, size: PathfinderSize, seed: int, workers: int, unbiased: bool = False
+) -> pathlib.Path:
+    """Write the new folder `out`/pathfinder<size>/<level> and return it; classes are balanced.
+
+    The images are distributed as those of the published generator, or, if `unbiased`, without its
+    preference for some directions.
+    """
     target = out / f"pathfinder{size.resolution}" / size.level
     check_new(target)
     count = check_count("count", size.examples, _FEWEST, why=" for three splits")
-    shape = geometry(size.resolution, size.level)
+    shape = geometry(size.resolution, size.level, unbiased)
     check_space(out, count, _BYTES_EACH)
     labels = np.random.default_rng(check_seed(seed)).permutation(np.arange(count) % 2).tolist()
     numbered = list(enumerate(labels))
@@ -82,9 +90,16 @@ def generate(out: pathlib.Path, size: PathfinderSize, seed: int, workers: int) -
     with parallel_map(draw_chunk, chunks, workers) as chunked, staged(target) as folder:
         drawn = progress(itertools.chain.from_iterable(chunked), f"drawing {target}", count)
         (folder / "metadata").mkdir()
+        _write_record(folder, size, seed, unbiased)
         for batch, images in enumerate(_batched(drawn, _BATCH)):
             _write_batch(folder, batch, shape, images)
     return target
+
+
+def _write_record(folder: pathlib.Path, size: PathfinderSize, seed: int, unbiased: bool) -> None:
+    variant = "unbiased" if unbiased else "published"
+    record = {"generator": "fractal", "variant": variant, **size._asdict(), "seed": seed}
+    (folder / "generator.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 class _Image(NamedTuple):

@@ -40,6 +40,7 @@ from ._models import parameter_count as parameter_count
 from ._models import register_model as register_model
 from ._step import TrainState as TrainState
 from ._step import initial_state as initial_state
+from ._step import make_objective as make_objective
 from ._step import make_train_step as make_train_step
 from ._tasks import preset as preset
 from ._tasks import register_task as register_task

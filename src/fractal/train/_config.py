@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from .._checks import check_path, check_type
 from .._errors import UserError
 from .._run_folder import read_bytes
-from ..nn import DType, Gate, Norm
+from ..nn import DenseInit, DType, Encoder, Gate, Masking, Norm
 from ..tasks import Preset, Validation
 
 Pooled = Literal["mean", "last"]  # a task has one output per sequence, so `nn.Pooling` less "none"
@@ -99,10 +99,15 @@ class ModelConfig:
         depth: number of blocks.
         gate: gate of the blocks; by default the model's own.
         norm: layer or batch norm; by default the model's own.
+        norm_momentum: decay of the running averages of batch norm; default 0.95.
         dropout: probability of dropping a channel; default 0.
+        encoder: embedding of tokens, or linear map of one-hot tokens; default embedding.
+        dense_init: initialization of linear layers, uniform or lecun (S5's); default uniform.
+        masking: all: padding has no effect; pooling: left out of the pooling only; default all.
         pooling: mean over all steps, or the last step; default mean.
         bidirectional: whether every step sees the whole sequence; by default it does.
         dtype: precision of activations; default float32.
+        remat: whether to recompute activations for the gradient, to save memory; default false.
         options: further arguments of the model, by name.
     """
 
@@ -112,10 +117,15 @@ class ModelConfig:
     depth: Annotated[int, Field(ge=1, le=10**6)] = 4
     gate: Gate | None = None
     norm: Norm | None = None
+    norm_momentum: Fraction | None = None
     dropout: Fraction | None = None
+    encoder: Encoder | None = None
+    dense_init: DenseInit | None = None
+    masking: Masking | None = None
     pooling: Pooled | None = None
     bidirectional: bool | None = None
     dtype: DType | None = None
+    remat: bool | None = None
     options: dict[Name, Option] = dataclasses.field(default_factory=dict)
 
 

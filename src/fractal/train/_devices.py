@@ -10,26 +10,52 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from .._checks import check_count
 from .._errors import UserError
 
 T = TypeVar("T")
 
+_MOST_DEVICES = 1024
 _COORDINATOR, _PROCESSES, _PROCESS = (
     f"FRACTAL_{name}" for name in ("COORDINATOR", "PROCESSES", "PROCESS")
 )
 
 
 def join_processes(
-    coordinator: str | None = None, processes: int | None = None, process: int | None = None
+    coordinator: str | None = None,
+    processes: int | None = None,
+    process: int | None = None,
+    *,
+    devices: int | None = None,
 ) -> bool:
     """Join the processes on several hosts into one program, where any of these is given.
 
     Arguments that are not given are read from the environment (`FRACTAL_COORDINATOR`,
     `FRACTAL_PROCESSES`, `FRACTAL_PROCESS`). The coordinator `"auto"` leaves all to JAX, which
-    supports Slurm, MPI and Kubernetes. It must be called before any computation.
+    supports Slurm, MPI and Kubernetes. `devices` splits the CPU of each process into virtual
+    devices. It must be called before any computation.
 
     **Returns:** whether this is the first process, which writes and prints.
     """
+    if devices is not None:
+        _split_cpu(check_count("devices", devices, 1, _MOST_DEVICES))
+    is_first = _join(coordinator, processes, process)
+    if devices is not None:
+        backend, count = jax.default_backend(), jax.local_device_count()
+        if (backend, count) != ("cpu", devices):
+            message = f"is for CPUs, and not with XLA's flag for it: JAX uses {count} × {backend}"
+            raise UserError(message, argument="devices")
+    return is_first
+
+
+def _split_cpu(devices: int) -> None:
+    try:
+        jax.config.update("jax_num_cpu_devices", devices)
+    except RuntimeError:  # where the backend has been used with another number
+        raise UserError("cannot be changed after a computation", argument="devices") from None
+
+
+def _join(coordinator: str | None, processes: int | None, process: int | None) -> bool:
     coordinator = coordinator or os.environ.get(_COORDINATOR)
     if coordinator is None:
         if processes is not None or process is not None:

@@ -28,14 +28,26 @@ _PASSED = {
     "block": ("bidirectional", "dropout"),
     "model": ("bidirectional", "dropout", "pooling", "dtype"),
 }
+_AROUND_BLOCKS = ("pooling", "encoder", "dense_init", "masking", "remat")
 # Settings of the parts that `SequenceModel` and `Block` add to a mixer or block.
 _AROUND = {
-    "mixer": ("gate", "norm", "dropout", "pooling", "dtype"),
-    "block": ("pooling", "dtype"),
+    "mixer": ("gate", "norm", "norm_momentum", "dropout", "dtype", *_AROUND_BLOCKS),
+    "block": ("dtype", *_AROUND_BLOCKS),
     "model": (),
 }
-CHOICES = ("gate", "norm", "dropout", "pooling", "bidirectional", "dtype")
-_DEFAULTS = {"bidirectional": True, "dropout": 0.0, "pooling": "mean", "dtype": "float32"}
+CHOICES = (
+    *("gate", "norm", "norm_momentum", "dropout", "bidirectional", "dtype"),
+    *_AROUND_BLOCKS,
+)
+_DEFAULTS = {
+    "bidirectional": True,
+    "dropout": 0.0,
+    "dense_init": "uniform",
+    "masking": "all",
+    "pooling": "mean",
+    "dtype": "float32",
+    "remat": False,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,6 +273,7 @@ def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
         else:
             gate, norm = model.gate or spec.gate, model.norm or "layer"
             parts = {"mixer": made, "gate": gate, "norm": norm, "dropout": values["dropout"]}
+            parts["norm_momentum"] = model.norm_momentum
         return SequenceModel(
             task.inputs,
             task.outputs,
@@ -269,10 +282,14 @@ def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
             task=task.kind,
             tokens=task.tokens,
             pooling=values["pooling"],
+            encoder=model.encoder,
+            dense_init=values["dense_init"],
+            masking=values["masking"],
             dtype=values["dtype"],
             positions=positions,
             length=task.length if positions == "learned" else None,
             final_norm=spec.final_norm,
+            remat=values["remat"],
             **parts,
             key=key,
         )

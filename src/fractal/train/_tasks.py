@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 from .. import tasks
 from .._checks import check_name, check_type
 from .._errors import UserError
-from ..tasks import Preset, Request, Task
+from ..tasks import Preset, Request, Task, Validation
 from ._config import Config, DataConfig, ModelConfig, Option
 from ._models import CHOICES, spec_of
 
@@ -42,7 +42,7 @@ def register_task(
       source (`"auto"`, …) and returns a folder.
     - `config`: settings of the preset `"mini"`; by default those of `Config`.
     - `paper`: settings of the preset `"paper"`. The first are for all models that no others are
-      for.
+      for. Of several for a model, those with the wanted `data.validation` are used.
     """
     given = Config(DataConfig("any")) if config is None else config
     check_type("config", given, Config)
@@ -67,7 +67,13 @@ def _for_task(config: Config, name: str, size: Preset) -> Config:
     return dataclasses.replace(config, data=data)
 
 
-def preset(task: str, size: str = "mini", model: str = "fractal") -> Config:
+def preset(
+    task: str,
+    size: str = "mini",
+    model: str = "fractal",
+    *,
+    validation: str | None = None,
+) -> Config:
     """The settings for a task and a model.
 
     **Arguments:**
@@ -77,12 +83,25 @@ def preset(task: str, size: str = "mini", model: str = "fractal") -> Config:
       `"smnist"` and `"psmnist"`, which have no published settings, our own.
     - `model`: name of a model. Settings made for another model are adapted: the model then has its
       own defaults.
+    - `validation`: validation set, `"held-out"` or `"test"`; by default that of the settings.
+      Nothing is held out for `"test"`, so that the published settings for `"text"` then have more
+      steps per epoch.
     """
     if not isinstance(task, str):
         raise UserError(f"must be the name of a task, got {task!r:.60}", argument="task")
     check_name("task", task, tasks.names())
     if size not in get_args(Preset):
         raise UserError(f"must be mini or paper, got {size!r:.60}", argument="preset")
+    if validation is not None and validation not in get_args(Validation):
+        raise UserError(f"must be held-out or test, got {validation!r:.60}", argument="validation")
+    config = _chosen(task, size, model, validation)
+    if validation is None:
+        return config
+    return dataclasses.replace(config, data=dataclasses.replace(config.data, validation=validation))
+
+
+def _chosen(task: str, size: str, model: str, validation: str | None) -> Config:
+    """The settings registered for a task, adapted to a model."""
     spec = spec_of(model)
     known = _PRESETS.get(task) or _Presets(Config(DataConfig(task)), ())
     if size == "mini":
@@ -90,7 +109,9 @@ def preset(task: str, size: str = "mini", model: str = "fractal") -> Config:
     if not known.paper:
         raise UserError(f"task {task!r} has no preset 'paper'", argument="preset")
     wanted = spec.settings_of or model
-    chosen = next((one for one in known.paper if one.model.name == wanted), known.paper[0])
+    named = [one for one in known.paper if one.model.name == wanted]
+    named = named or [one for one in known.paper if one.model.name == known.paper[0].model.name]
+    chosen = next((one for one in named if one.data.validation == validation), named[0])
     return _renamed(chosen, model) if chosen.model.name == wanted else _adapted(chosen, model)
 
 
@@ -109,7 +130,7 @@ def _adapted(config: Config, name: str) -> Config:
     kept: dict[str, Any] = {
         choice: getattr(given, choice) if spec.takes(choice) else None for choice in CHOICES
     }
-    kept["gate"] = None
+    kept |= dict.fromkeys(("gate", "encoder", "dense_init", "masking"))
     model = dataclasses.replace(given, name=name, options=options, **kept)
     optimizer = config.optimizer
     if spec.max_lr is not None:

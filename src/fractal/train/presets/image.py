@@ -31,6 +31,7 @@ PAPER = Config(
         gate="half_glu1",
         norm="batch",
         dropout=0.1,
+        dense_init="lecun",
         options={"order": 384, "blocks": 3, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": True},
     ),
     optimizer=OptimizerConfig(

@@ -31,6 +31,9 @@ PAPER = Config(
         gate="half_glu2",
         norm="batch",
         dropout=0.0,
+        encoder="one-hot",
+        dense_init="lecun",
+        masking="pooling",
         options={"order": 16, "blocks": 8, "C_init": "lecun", "dt_min": 0.001, "clip_eigs": False},
     ),
     optimizer=OptimizerConfig(

@@ -31,6 +31,9 @@ PAPER = Config(
         gate="half_glu1",
         norm="batch",
         dropout=0.0,
+        encoder="one-hot",
+        dense_init="lecun",
+        masking="pooling",
         options={
             "order": 256,
             "blocks": 16,

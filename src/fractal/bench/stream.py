@@ -1,0 +1,170 @@
+"""A stream, sample by sample and in blocks: time per sample, and the share of the call itself.
+
+Each call is timed until its outputs are ready. By default JAX hands a computation to a thread and
+returns at once; `jax_cpu_enable_async_dispatch=False` computes in the calling thread. The setting
+holds for a process, so that each is measured in its own.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._memory import OnlineMemory
+from .._provenance import provenance
+from ..nn import ModelState, SequenceModel, Streaming
+from .timing import interleaved
+
+INPUTS, OUTPUTS, WIDTH, DEPTH = 8, 8, 64, 4
+BLOCKS, SAMPLES, ROUNDS = (1, 16, 256), 256, 21
+DISPATCH = {"in the calling thread": "false", "asynchronous": "true"}
+
+
+def bench_stream() -> dict:
+    """Microseconds per sample of `Streaming`, of its parts and of alternatives."""
+    measured = {name: _in_process(value) for name, value in DISPATCH.items()}
+    rows = {
+        f"{row}, dispatch {name}": timing
+        for name, timings in measured.items()
+        for row, timing in timings.items()
+    }
+    medians = {
+        name: {row: timing["median"] for row, timing in timings.items()}
+        for name, timings in measured.items()
+    }
+    return {
+        "provenance": provenance(),
+        "setting": {
+            "inputs": INPUTS,
+            "outputs": OUTPUTS,
+            "width": WIDTH,
+            "depth": DEPTH,
+            "pooling": "last",
+            "dtype": "float32",
+            "samples per round": SAMPLES,
+            "rounds": ROUNDS,
+        },
+        "microseconds_per_sample": rows,
+        "share_of_an_empty_call": {
+            name: row["empty call"] / row["step"] for name, row in medians.items()
+        },
+        "share_of_the_arithmetic": {
+            name: row["steps within one program"] / row["step"] for name, row in medians.items()
+        },
+        "times_faster_than_jit_of_the_model": {
+            name: row["jit(SequenceModel.step)"] / row["step"] for name, row in medians.items()
+        },
+    }
+
+
+def _in_process(asynchronous: str) -> dict[str, dict[str, float]]:
+    environment = os.environ | {"JAX_CPU_ENABLE_ASYNC_DISPATCH": asynchronous}
+    done = subprocess.run(
+        [sys.executable, "-m", "fractal.bench.stream"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def measure() -> dict[str, dict[str, float]]:
+    """Microseconds per sample with the dispatch of this process."""
+    model = SequenceModel(
+        INPUTS, OUTPUTS, width=WIDTH, depth=DEPTH, tokens=False, pooling="last",
+        key=jax.random.key(0),
+    )  # fmt: skip
+    samples = np.random.default_rng(0).standard_normal((SAMPLES, INPUTS)).astype(np.float32)
+    calls = {"step": _steps(Streaming(model), samples)}
+    for size in BLOCKS:
+        blocks = samples.reshape(-1, size, INPUTS)
+        calls[f"extend, blocks of {size}"] = _blocks(Streaming(model), blocks)
+    calls |= {
+        "empty call": _empty(Streaming(model), samples),
+        "steps within one program": _scan(model, samples),
+        "jit(SequenceModel.step)": _jit(model, samples),
+        "OnlineMemory.push": _memory(samples),
+    }
+    timings = interleaved(calls, ROUNDS)
+    return {name: timing.scaled(1e6 / SAMPLES) for name, timing in timings.items()}
+
+
+def _steps(stream: Streaming, samples: np.ndarray) -> Callable[[], None]:
+    def run():
+        for sample in samples:
+            stream.step(sample).block_until_ready()
+
+    return run
+
+
+def _blocks(stream: Streaming, blocks: np.ndarray) -> Callable[[], None]:
+    def run():
+        for block in blocks:
+            stream.extend(block).block_until_ready()
+
+    return run
+
+
+def _empty(stream: Streaming, samples: np.ndarray) -> Callable[[], None]:
+    """Calls with the arguments and results of `Streaming.step`, but no arithmetic to speak of."""
+    packed = jax.tree.map(jnp.copy, stream._packed)
+
+    @functools.partial(jax.jit, donate_argnums=1)
+    def call(x, packed):
+        return x[:OUTPUTS], jax.tree.map(lambda vector: vector + vector.dtype.type(1), packed)
+
+    def run():
+        nonlocal packed
+        for sample in samples:
+            output, packed = call(sample, packed)
+            output.block_until_ready()
+
+    return run
+
+
+def _scan(model: SequenceModel, samples: np.ndarray) -> Callable[[], object]:
+    """All steps within one compiled program: no dispatch."""
+
+    @jax.jit
+    def call(state, samples):
+        def step(state, x):
+            output, state = model.step(x, state)
+            return state, output
+
+        return jax.lax.scan(step, state, samples)
+
+    state = model.initial_state()
+    return lambda: jax.block_until_ready(call(state, samples))
+
+
+def _jit(model: SequenceModel, samples: np.ndarray) -> Callable[[], None]:
+    step = jax.jit(SequenceModel.step)
+    state: ModelState = model.initial_state()
+
+    def run():
+        nonlocal state
+        for sample in samples:
+            output, state = step(model, sample, state)
+            output.block_until_ready()
+
+    return run
+
+
+def _memory(samples: np.ndarray) -> Callable[[], None]:
+    memory = OnlineMemory(0.9, 64, channels=INPUTS)
+
+    def run():
+        for sample in samples:
+            memory.push(sample)
+
+    return run
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure()))
