@@ -34,7 +34,7 @@ class Streaming:
     >>> from fractal.nn import SequenceModel, Streaming
     >>> model = SequenceModel(3, 2, tokens=False, width=8, depth=1, key=jax.random.key(0))
     >>> stream = Streaming(model)
-    >>> stream.step([0.1, 0.2, 0.3]).shape
+    >>> stream.step(jax.numpy.ones(3)).shape
     (2,)
     >>> stream.extend(jax.numpy.ones((100, 3))).shape
     (100, 2)
@@ -54,12 +54,12 @@ class Streaming:
         encoder = model.encoder
         self._vocabulary = None if isinstance(encoder, eqx.nn.Linear) else len(encoder.weight)
         self._layout = _Layout(state)
-        self.state = state
         self._step = self._compiled(model.step)
         self._extend = self._compiled(model.extend)
         sample = jnp.zeros((), int) if self._vocabulary else jnp.zeros(encoder.weight.shape[1])
         if not self._layout.fits(jax.eval_shape(model.step, sample, state)[1]):
             raise ValueError("model must have mixers whose state does not grow; use model.step")
+        self.state = state
 
     @property
     def state(self) -> ModelState:
@@ -122,7 +122,7 @@ class _Layout:
         self._leaves = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
         self._groups: dict[tuple[str, bool], list[int]] = {}
         for i, leaf in enumerate(self._leaves):
-            small = leaf.size <= _SMALL and not jnp.iscomplexobj(leaf)
+            small = leaf.size <= _SMALL and jnp.issubdtype(leaf.dtype, jnp.floating)
             self._groups.setdefault((_real(leaf.dtype).name, small), []).append(i)
 
     def fits(self, state: Any) -> bool:
