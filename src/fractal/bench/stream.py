@@ -7,7 +7,6 @@ holds for a process, so that each is measured in its own.
 
 import functools
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from .timing import interleaved
 
 INPUTS, OUTPUTS, WIDTH, DEPTH = 8, 8, 64, 4
 BLOCKS, SAMPLES, ROUNDS = (1, 16, 256), 256, 21
-DISPATCH = {"in the calling thread": "false", "asynchronous": "true"}
+DISPATCH = {"in the calling thread": False, "asynchronous": True}
 
 
 def bench_stream() -> dict:
@@ -63,11 +62,10 @@ def bench_stream() -> dict:
     }
 
 
-def _in_process(asynchronous: str) -> dict[str, dict[str, float]]:
-    environment = os.environ | {"JAX_CPU_ENABLE_ASYNC_DISPATCH": asynchronous}
+def _in_process(asynchronous: bool) -> dict[str, dict[str, float]]:
+    """Results of `measure` in a new process."""
     done = subprocess.run(
-        [sys.executable, "-m", "fractal.bench.stream"],
-        env=environment,
+        [sys.executable, "-m", "fractal.bench.stream", *(["asynchronous"] if asynchronous else [])],
         stdout=subprocess.PIPE,
         check=True,
     )
@@ -167,4 +165,5 @@ def _memory(samples: np.ndarray) -> Callable[[], None]:
 
 
 if __name__ == "__main__":
+    jax.config.update("jax_cpu_enable_async_dispatch", sys.argv[1:] == ["asynchronous"])
     print(json.dumps(measure()))
