@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .._errors import UserError
 from .table import Cell, Quartiles, Table
 
-BENCHMARKS = ("layer", "step", "stream", "memory", "scan", "data")
+BENCHMARKS = ("layer", "stream", "memory", "scan", "data")
 DEFAULT_FOLDER = pathlib.Path("benchmarks")
 _NOTES = {
     "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "
@@ -52,7 +52,6 @@ def read_benchmark(folder: pathlib.Path, name: str) -> Benchmark | None:
         return None
     make = {
         "layer": _layer,
-        "step": _step,
         "stream": _stream,
         "memory": _memory,
         "scan": _scan,
@@ -110,21 +109,6 @@ def _layer(found: Mapping) -> list[Table]:
         caption = "Forward and backward of 16,384 steps"
         tables.append(Table(caption, header, long, command("layer")))
     return tables
-
-
-def _step(found: Mapping) -> list[Table]:
-    rows: list[tuple[Cell, ...]] = []
-    for case, candidates in found["milliseconds"].items():
-        times = {name: _quartiles(row) for name, row in candidates.items()}
-        for name in found["busy_cores"][case]:
-            measured = (found[key][case][name] for key in ("busy_cores", "compile_seconds"))
-            ratio = _over(times[name], times[f"{name}, matrix products"])
-            rows.append((str(case), str(name), times[name], ratio, *map(_number, measured)))
-    header = (
-        *("task and preset", "model", "milliseconds (quartiles)"),
-        *("× matrix products", "busy cores", "seconds to compile"),
-    )
-    return [Table("Gradient of one batch", header, rows, command("step"), _NOTES["step"])]
 
 
 def _stream(found: Mapping) -> list[Table]:
