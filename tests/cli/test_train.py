@@ -135,7 +135,7 @@ def test_help_shows_an_example_and_all_settings(capsys, command):
         main([*command, "--help"])
     out = capsys.readouterr().out
     has_settings = command in (("train",), ("compare",))
-    assert len(out.splitlines()) <= (115 if has_settings else 60)
+    assert len(out.splitlines()) <= (130 if has_settings else 60)
     for setting in ("--model.width INT", "--optimizer.lr FLOAT", "--data.batch INT", "--keep INT"):
         assert (setting in out) == has_settings
     assert "Example: fractal" in out

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .._errors import UserError
 from .table import Cell, Quartiles, Table
 
-BENCHMARKS = ("layer", "stream", "memory", "scan", "data")
+BENCHMARKS = ("layer", "memory", "stream", "scan", "data")
 DEFAULT_FOLDER = pathlib.Path("benchmarks")
 _NOTES = {
     "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "

@@ -216,7 +216,7 @@ def _speed_charts(name: str, shown: Table) -> list[Chart]:
     if name == "data":
         return []
     kinds = grouped(shown, "pass") if name == "layer" else grouped(shown)
-    first, times = ("layer", shown.header[2]) if name == "layer" else ("memory", shown.header[1])
+    first, times = shown.header[1:3] if name == "layer" else shown.header[:2]
     charts = []
     for key, rows in kinds.items():
         title = f"{shown.caption}, {key[0]}" if key else shown.caption
@@ -224,7 +224,7 @@ def _speed_charts(name: str, shown: Table) -> list[Chart]:
         bounds = [value(row[times]) for row in rows if row[first] == "lower bound"]
         said = ", ".join(f"{row[first]} {value(row[times]):.3g}" for row in rows)
         unit = times.split(" (")[0]
-        scale = "log" if name == "memory" else "linear"
+        scale = "linear" if name == "layer" else "log"
         references = {"lower bound": bounds[0]} if bounds else {}
         figure = dots(cells, unit, scale=scale, references=references)
         charts.append(Chart(title, f"{title}, {unit}: {said}.", figure))
