@@ -81,7 +81,7 @@ class Streaming:
         - `x`: a token id, or values (inputs,).
         - `dt`: duration of the sample; 1 by default.
         """
-        x = self._checked("x", x, dt)
+        x, dt = self._checked("x", x, dt)
         output, self._packed = self._step(x, self._packed, dt)
         return output
 
@@ -93,18 +93,21 @@ class Streaming:
         - `block`: token ids (time,) or values (time, inputs).
         - `dt`: durations of the samples: a scalar, or one per step; 1 by default.
         """
-        block = self._checked("block", block, dt)
+        block, dt = self._checked("block", block, dt)
         outputs, self._packed = self._extend(block, self._packed, dt)
         return outputs
 
-    def _checked(self, name: str, x: ArrayLike, dt: ArrayLike | None) -> Array | np.ndarray:
+    def _checked(
+        self, name: str, x: ArrayLike, dt: ArrayLike | None
+    ) -> tuple[Array | np.ndarray, Array | None]:
         # Shapes are checked when a call is compiled, values here.
         array = x if isinstance(x, np.ndarray) and x.dtype.kind in "iuf" else check_array(name, x)
         if self._vocabulary is not None and array.dtype.kind in "iu":
             check_tokens(array, self._vocabulary, name)
-        if dt is not None:
-            check_concrete(dt)
-        return array
+        if dt is None:
+            return array, None
+        check_concrete(dt)
+        return array, check_array("dt", dt)
 
     def _compiled(self, call: Any) -> Any:
         def run(x, packed, dt):
