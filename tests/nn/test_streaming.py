@@ -57,7 +57,10 @@ def test_a_float32_sum_of_any_length_is_exact_to_the_precision_of_its_terms(term
 
     @jax.jit
     def run(total, lost, term):
-        add = lambda carry, _: (accumulate(*carry, term), None)  # noqa: E731
+
+        def add(carry, _, term=term):
+            return accumulate(*carry, term), None
+
         return jax.lax.scan(add, (total, lost), None, length=count)[0]
 
     total, lost = run(jnp.float32(start), jnp.zeros(2, jnp.float32), term)

@@ -95,6 +95,7 @@ def average(
     - `v`: steady-state response to the input of each step.
     - `starts`: for each scan, the state before its first step; None is zero.
     """
+    # Scans that share an array of elapsed times share its gates.
     gates = {id(times): _materialized_gates(discretization, w, times) for times in elapsed}
     per_scan = tuple(gates[id(times)] for times in elapsed)
     return _average(scans, discretization, w, elapsed, per_scan, v, starts)

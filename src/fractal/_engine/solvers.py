@@ -68,9 +68,8 @@ def solve(
     if method in ("auto", "chunked"):
         return _chunked(method, step, reverse, gates, inputs, start)
     b = Pair.split(inputs, paired=gates.imag is not None)
-    return [
-        (_sequential if method == "sequential" else _associative)(step, reverse, gates, b, start)
-    ]
+    run = _sequential if method == "sequential" else _associative
+    return [run(step, reverse, gates, b, start)]
 
 
 def assemble(length: int, scans: Sequence[Sequence[Pair]]) -> Float[Array, "time width"]:
