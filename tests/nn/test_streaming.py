@@ -58,7 +58,7 @@ def test_a_float32_sum_of_any_length_is_exact_to_the_precision_of_its_terms(term
     @jax.jit
     def run(total, lost, term):
 
-        def add(carry, _, term=term):
+        def add(carry, _):
             return accumulate(*carry, term), None
 
         return jax.lax.scan(add, (total, lost), None, length=count)[0]
