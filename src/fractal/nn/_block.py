@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_probability
 from .._engine.inputs import check_key, check_padding, check_sharded_call
-from ._linear import linear
+from ._linear import dense, linear
 from ._norms import BATCH_AXIS, NORMS, BatchNorm, LayerNorm, Statistics
 
 Gate = Literal["silu", "half_glu1", "half_glu2", "full_glu"]
@@ -237,10 +237,3 @@ def sharding_of(
         return {}
     check_sharded_call(module, getattr(type(module), method), axis_name)
     return {"axis_name": axis_name}
-
-
-def dense(linear: eqx.nn.Linear, x: Float[Array, "*time width"]) -> Float[Array, "*time out"]:
-    """Apply a linear layer to the last axis, in the dtype of x."""
-    weight, bias = linear.weight.astype(x.dtype), linear.bias
-    y = x @ weight.T
-    return y if bias is None else y + jax.lax.broadcast_to_rank(bias.astype(x.dtype), y.ndim)

@@ -29,6 +29,13 @@ def linear(inputs: int, outputs: int, init: str, *, key: PRNGKeyArray) -> eqx.nn
     return eqx.tree_at(lambda one: (one.weight, one.bias), layer, (weight, jnp.zeros(outputs)))
 
 
+def dense(linear: eqx.nn.Linear, x: Float[Array, "*time width"]) -> Float[Array, "*time out"]:
+    """Apply a linear layer to the last axis, in the dtype of x."""
+    weight, bias = linear.weight.astype(x.dtype), linear.bias
+    y = x @ weight.T
+    return y if bias is None else y + jax.lax.broadcast_to_rank(bias.astype(x.dtype), y.ndim)
+
+
 class OneHotLinear(eqx.Module):
     """A linear map with bias of one-hot tokens, the encoder of the published S5.
 

@@ -2,70 +2,28 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, SupportsIndex, get_args
+from typing import Any, SupportsIndex
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._bounds import check_memory
-from .._checks import check_choice, check_count, check_flag, check_probability
-from .._engine.inputs import check_array, check_concrete, check_key, check_padding, check_tokens
-from .._engine.sharding import check_axis, from_last, part_number, total, total_length
-from ._block import GATES, Block, Mixer, Residual, WithStatistics, dense, sharding_of
+from .._checks import check_count, check_flag
+from .._engine.inputs import check_array, check_concrete, check_key, check_padding
+from .._engine.sharding import check_axis, total_length
+from ._block import Mixer, Residual, WithStatistics, sharding_of
+from ._encoder import encode, make_encoder
+from ._head import RetrievalHead, apply_head, pool
 from ._linear import OneHotLinear, linear
-from ._norms import BATCH_AXIS, NORMS, LayerNorm, Statistics
-from ._positions import add_steps, no_steps, sinusoids, steps_as_float, table_rows
-from ._running_sum import accumulate
-from ._ssm import FractalSSM
+from ._model_options import block_factory, check_choices, check_consistent
+from ._model_state import ModelState, initial_model_state, pool_steps
+from ._norms import BATCH_AXIS, LayerNorm, Statistics
+from ._positions import add_positions
 
-SequenceTask = Literal["classification", "regression", "retrieval", "next-token"]
-Pooling = Literal["mean", "last", "none"]
-Positions = Literal["none", "sinusoid", "learned"]
-Encoder = Literal["embedding", "one-hot"]
-Masking = Literal["all", "pooling"]
-DType = Literal["float32", "bfloat16", "float64"]
 _PAIR_AXIS = "pair"
-
-
-class ModelState(NamedTuple):
-    """State of a streaming model.
-
-    **Fields:**
-
-    - `mixers`: states of the mixers.
-    - `steps`: number of steps, as lower and upper 32 bits.
-    - `total`, `total_lost`: sum of the features for `pooling="mean"`, otherwise None; and what
-      rounding removed from it, in two words of decreasing size.
-    """
-
-    mixers: tuple[Any, ...]
-    steps: UInt32[Array, "2"]
-    total: Float[Array, " width"] | None
-    total_lost: Float[Array, "2 width"] | None
-
-
-class RetrievalHead(eqx.Module):
-    """Head for pairs of documents: an MLP of their features, difference and product."""
-
-    hidden: eqx.nn.Linear
-    out: eqx.nn.Linear
-
-    def __init__(self, width: int, outputs: int, *, dense_init: str = "uniform", key: PRNGKeyArray):
-        width = check_count("width", width, smallest=1)
-        outputs = check_count("outputs", outputs, smallest=1)
-        keys = jax.random.split(check_key(key))
-        self.hidden = linear(4 * width, width, dense_init, key=keys[0])
-        self.out = linear(width, outputs, dense_init, key=keys[1])
-
-    def __call__(
-        self, one: Float[Array, " width"], two: Float[Array, " width"]
-    ) -> Float[Array, " outputs"]:
-        """Logits for the features of two documents, each of shape (width,)."""
-        pair = jnp.concatenate([one, two, one - two, one * two])
-        return self.out(jax.nn.gelu(self.hidden(pair.astype(self.hidden.weight.dtype))))
 
 
 class SequenceModel(eqx.Module):
@@ -161,53 +119,20 @@ class SequenceModel(eqx.Module):
         width = check_count("width", width, smallest=1)
         depth = check_count("depth", depth, smallest=0)
         pooling = ("none" if task == "next-token" else "mean") if pooling is None else pooling
-        _check_choices(task, pooling, dtype, positions, masking)
+        check_choices(task, pooling, dtype, positions, masking)
         tokens, final_norm = check_flag("tokens", tokens), check_flag("final_norm", final_norm)
         options = {"mixer": mixer, "gate": gate, "norm": norm, "dropout": dropout}
-        options["norm_momentum"] = norm_momentum
-        block_options = {name: value for name, value in options.items() if value is not None}
-        if block is not None and block_options:
-            raise ValueError(f"{' and '.join(block_options)} cannot be given together with block")
-        make_mixer = block_options.pop("mixer", FractalSSM)
-        for name, factory in (("mixer", make_mixer), ("block", block or make_mixer)):
-            if not callable(factory):
-                raise ValueError(f"{name} must be callable, got {factory!r}")
-        if gate is not None:
-            check_choice("gate", gate, GATES)
-        if norm is not None:
-            check_choice("norm", norm, tuple(NORMS))
-        if dropout is not None:
-            check_probability("dropout", dropout)
+        make_block = block_factory(block, dense_init, options | {"norm_momentum": norm_momentum})
         if (positions == "learned") != (length is not None):
             raise ValueError("length must be given if and only if positions='learned'")
-        if dtype == "float64" and not jax.config.read("jax_enable_x64"):
-            raise ValueError("dtype='float64' needs jax.config.update('jax_enable_x64', True)")
-        if task == "next-token" and pooling != "none":
-            raise ValueError(f"pooling must be 'none' for task='next-token', got {pooling!r}")
-        if task == "retrieval" and pooling == "none":
-            raise ValueError("pooling must be 'mean' or 'last' for task='retrieval', got 'none'")
+        check_consistent(task, pooling, dtype)
         keys = jax.random.split(key, 2 * depth + 3)
         weights = 4.0 * width * (inputs + outputs + depth * width)
         check_memory(weights, f"width={width}, depth={depth}, inputs={inputs}, outputs={outputs}")
-        self.encoder = _make_encoder(encoder, tokens, inputs, width, dense_init, keys[0])
+        self.encoder = make_encoder(encoder, tokens, inputs, width, dense_init, keys[0])
         self.blocks = tuple(
-            block(width, key=one)
-            if block is not None
-            else Block(
-                make_mixer(width, key=one),
-                width,
-                **block_options,
-                dense_init=dense_init,
-                key=two,
-            )
-            for one, two in zip(keys[2:-1:2], keys[3:-1:2], strict=True)
+            make_block(width, *pair) for pair in zip(keys[2:-1:2], keys[3:-1:2], strict=True)
         )
-        for made in self.blocks:
-            if not isinstance(made, Residual):
-                raise ValueError(
-                    "block must return a module with __call__, training, step and mixer, as Block "
-                    f"has, got {type(made).__name__}"
-                )
         if task == "next-token" and any(block.mixer.bidirectional for block in self.blocks):
             raise ValueError("task='next-token' needs a causal mixer, got a bidirectional one")
         if task == "retrieval":
@@ -223,7 +148,7 @@ class SequenceModel(eqx.Module):
         self.remat, self.masking = check_flag("remat", remat), masking
 
     def __check_init__(self):
-        _check_choices(self.task, self.pooling, self.dtype, self.positions, self.masking)
+        check_choices(self.task, self.pooling, self.dtype, self.positions, self.masking)
         check_flag("remat", self.remat)
         if isinstance(self.head, RetrievalHead) != (self.task == "retrieval"):
             raise ValueError(f"head is inconsistent with task={self.task!r}")
@@ -293,10 +218,7 @@ class SequenceModel(eqx.Module):
         """The state of a stream before the first step."""
         weight = self._linear_head().weight
         mixers = tuple(block.mixer.initial_state() for block in self.blocks)
-        if self.pooling != "mean":
-            return ModelState(mixers, no_steps(), None, None)
-        sums = jnp.zeros((3, weight.shape[1]), weight.dtype)
-        return ModelState(mixers, no_steps(), sums[0], sums[1:])
+        return initial_model_state(mixers, self.pooling, weight)
 
     def step(
         self, x: ArrayLike, state: ModelState, dt: ArrayLike | None = None
@@ -307,14 +229,14 @@ class SequenceModel(eqx.Module):
         """
         self._check_stream(state)
         check_concrete(dt)
-        h = self._encode(check_array("x", x), 0)
-        h = self._add_positions(h[None], state.steps)[0]
+        h = encode(self.encoder, check_array("x", x), 0, self.dtype)
+        h = add_positions(h[None], self.positions, self.table, state.steps)[0]
         mixers = []
         for block, before in zip(self.blocks, state.mixers, strict=True):
             h, after = block.step(h, before, dt)
             mixers.append(after)
-        outputs, state = self._finish(h[None], state)
-        return outputs[0], state._replace(mixers=tuple(mixers))
+        outputs, state = self._finish(h[None], state._replace(mixers=tuple(mixers)))
+        return outputs[0], state
 
     def extend(
         self, block: ArrayLike, state: ModelState, dt: ArrayLike | None = None
@@ -336,16 +258,15 @@ class SequenceModel(eqx.Module):
         check_concrete(dt, time=len(x))
         if dt is not None and jnp.shape(dt) not in ((), (len(x),)):
             raise ValueError(f"dt must be a number or have shape ({len(x)},), got {jnp.shape(dt)}")
-        h = self._encode(x, 1, "block")
+        h = encode(self.encoder, x, 1, self.dtype, "block")
         if len(x) == 0:
-            return self._apply_head(h), state
-        h = self._add_positions(h, state.steps)
+            return apply_head(self._linear_head(), h), state
+        h = add_positions(h, self.positions, self.table, state.steps)
         mixers = []
         for layer, before in zip(self.blocks, state.mixers, strict=True):
             h, after = layer(h, before, dt=dt)
             mixers.append(after)
-        outputs, state = self._finish(h, state)
-        return outputs, state._replace(mixers=tuple(mixers))
+        return self._finish(h, state._replace(mixers=tuple(mixers)))
 
     def _check_stream(self, state):
         self._linear_head()
@@ -355,17 +276,10 @@ class SequenceModel(eqx.Module):
             raise ValueError("state must be one that this model returned, or initial_state()")
 
     def _finish(self, h, state):
-        """Outputs of the steps of a block, and the state with their number and sum."""
+        """Outputs after each step of a block, and the state with their number and sum."""
         h = h if self.final_norm is None else self.final_norm(h)
-        counts = add_steps(state.steps, jnp.arange(1, len(h) + 1, dtype=jnp.uint32))
-        after = state._replace(steps=counts[:, -1])
-        if state.total is None:
-            return self._apply_head(h), after
-        h = h.astype(state.total.dtype)
-        sums = state.total[None] + jnp.cumsum(h, axis=0)
-        means = sums / steps_as_float(counts, h.dtype)[:, None]
-        total, lost = accumulate(state.total, state.total_lost, h.sum(axis=0))
-        return self._apply_head(means), after._replace(total=total, total_lost=lost)
+        pooled, state = pool_steps(state, h)
+        return apply_head(self._linear_head(), pooled), state
 
     def _run(self, x, dt, lengths, mask, key, axis_name):
         x, pair = check_array("x", x), isinstance(self.head, RetrievalHead)
@@ -376,7 +290,7 @@ class SequenceModel(eqx.Module):
         check_concrete(dt, lengths, mask, time=time)
         if not isinstance(self.head, RetrievalHead):
             pooled, statistics = self._features(x, dt, lengths, mask, key, axis_name)
-            return self._apply_head(pooled), statistics
+            return apply_head(self._linear_head(), pooled), statistics
         if len(x) != 2:
             raise ValueError(f"x must contain two sequences for task='retrieval', got {len(x)}")
         for name, given in (("lengths", lengths), ("mask", mask)):
@@ -400,8 +314,8 @@ class SequenceModel(eqx.Module):
             x = jnp.where(jnp.expand_dims(kept, tuple(range(1, x.ndim))), x, 0)
         if self.masking == "pooling":
             lengths = mask = None
-        h = self._encode(x, 1)
-        h = self._add_positions(h, None, axis_name)
+        h = encode(self.encoder, x, 1, self.dtype)
+        h = add_positions(h, self.positions, self.table, None, axis_name)
         statistics = []
         for i, block in enumerate(self.blocks):
             if key is None:
@@ -416,45 +330,7 @@ class SequenceModel(eqx.Module):
                 h, new = run(h, key=jax.random.fold_in(key, i))
             statistics.append(new)
         h = h if self.final_norm is None else self.final_norm(h)
-        return _pool(self.pooling, h, kept, axis_name), tuple(statistics)
-
-    def _encode(self, x, axes, name="x"):
-        """Embed tokens or values with `axes` leading axes: 1 for a sequence, 0 for a step."""
-        if isinstance(self.encoder, eqx.nn.Embedding | OneHotLinear):
-            if x.ndim != axes or not jnp.issubdtype(x.dtype, jnp.integer):
-                raise ValueError(
-                    f"{name} must contain integer tokens, got {x.dtype}{list(x.shape)}"
-                )
-            check_tokens(x, len(self.encoder.weight), name)
-            if isinstance(self.encoder, OneHotLinear):
-                return self.encoder(x).astype(self.dtype)
-            return self.encoder.weight[x].astype(self.dtype)
-        inputs = self.encoder.weight.shape[1]
-        if x.ndim != axes + 1 or x.shape[-1] != inputs:
-            raise ValueError(
-                f"{name} must have {inputs} channels in its last axis, got {list(x.shape)}"
-            )
-        return dense(self.encoder, x.astype(self.dtype))
-
-    def _add_positions(self, h, steps, axis_name=None):
-        """Add position embeddings after `steps` steps; None for a whole sequence."""
-        if self.positions == "none":
-            return h
-        length = total_length(len(h), axis_name)
-        if steps is None and self.table is not None and length > len(self.table):
-            raise ValueError(f"x must have at most {len(self.table)} steps, got {length}")
-        start = no_steps() if steps is None else steps
-        if axis_name is not None:
-            start = add_steps(start, (part_number(axis_name) * len(h)).astype(jnp.uint32))
-        numbers = add_steps(start, jnp.arange(len(h), dtype=jnp.uint32))
-        if self.table is None:
-            return h + sinusoids(numbers, h.shape[1]).astype(h.dtype)
-        return h + table_rows(self.table, numbers).astype(h.dtype)
-
-    def _apply_head(self, pooled):
-        """Apply the head, in the dtype of the parameters."""
-        head = self._linear_head()
-        return dense(head, pooled.astype(head.weight.dtype))
+        return pool(self.pooling, h, kept, axis_name), tuple(statistics)
 
     def _linear_head(self) -> eqx.nn.Linear:
         if isinstance(self.head, RetrievalHead):
@@ -462,49 +338,5 @@ class SequenceModel(eqx.Module):
         return self.head
 
 
-def _make_encoder(
-    kind: str | None, tokens: bool, inputs: int, width: int, dense_init: str, key: PRNGKeyArray
-) -> eqx.nn.Embedding | OneHotLinear | eqx.nn.Linear:
-    if not tokens:
-        if kind is not None:
-            raise ValueError(f"encoder={kind!r} is for tokens: leave it out for real values")
-        return linear(inputs, width, dense_init, key=key)
-    check_choice("encoder", "embedding" if kind is None else kind, get_args(Encoder))
-    if kind == "one-hot":
-        return OneHotLinear(inputs, width, dense_init=dense_init, key=key)
-    return eqx.nn.Embedding(inputs, width, key=key)
-
-
-def _check_choices(task: str, pooling: str, dtype: str, positions: str, masking: str) -> None:
-    check_choice("task", task, get_args(SequenceTask))
-    check_choice("pooling", pooling, get_args(Pooling))
-    check_choice("dtype", dtype, get_args(DType))
-    check_choice("positions", positions, get_args(Positions))
-    check_choice("masking", masking, get_args(Masking))
-    if masking == "pooling" and pooling == "none":
-        raise ValueError("masking='pooling' needs pooling='mean' or 'last', got 'none'")
-
-
 def _array(values: ArrayLike | None) -> Array | None:
     return None if values is None else jnp.asarray(values)
-
-
-def _pool(
-    pooling: str,
-    h: Float[Array, "time width"],
-    mask: Bool[Array, " time"] | None,
-    axis_name: str | None,
-) -> Float[Array, "*time width"]:
-    if pooling == "none":
-        return h
-    if len(h) == 0:
-        raise ValueError("x must have at least one step for pooling")
-    if pooling == "last":
-        last = h[-1] if mask is None else h[len(h) - 1 - jnp.argmax(mask[::-1])]
-        return last if axis_name is None else from_last(axis_name, mask, last)
-    wide = h.astype(jnp.float32) if jnp.finfo(h.dtype).bits < 32 else h
-    if mask is None:
-        mean = wide.mean(axis=0)
-        return mean if axis_name is None else jax.lax.pmean(mean, axis_name)
-    count = jnp.maximum(total(axis_name, mask.sum()), 1).astype(wide.dtype)
-    return total(axis_name, wide.sum(axis=0, where=mask[:, None])) / count

@@ -6,6 +6,7 @@ The number of a step is kept as two unsigned integers of 32 bits, the lower one 
 import functools
 import math
 from fractions import Fraction
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, UInt, UInt32
 
+from .._engine.sharding import part_number, total_length
+
+Positions = Literal["none", "sinusoid", "learned"]
 _TWO_PI = Fraction(0x6487ED5110B4611A62633145C06E0E689, 1 << 128)  # 2π, rounded to 128 bits
 _BITS, _PLACES = 4, 16  # a step number has 16 digits of 4 bits
 
@@ -32,6 +36,30 @@ def add_steps(steps: UInt32[Array, "2"], more: UInt32[Array, "*time"]) -> UInt32
 def steps_as_float(steps: UInt32[Array, "2 *time"], dtype: jnp.dtype) -> Float[Array, "*time"]:
     """Step numbers in floating point, rounded."""
     return steps[0].astype(dtype) + steps[1].astype(dtype) * 2.0**32
+
+
+def add_positions(
+    h: Float[Array, "time width"],
+    positions: str,
+    table: Float[Array, "length width"] | None,
+    steps: UInt32[Array, "2"] | None,
+    axis_name: str | None = None,
+) -> Float[Array, "time width"]:
+    """Add position embeddings after `steps` steps; None for a whole sequence.
+
+    Over a sharded time axis `h` is the part of one device.
+    """
+    if positions == "none":
+        return h
+    length = total_length(len(h), axis_name)
+    if steps is None and table is not None and length > len(table):
+        raise ValueError(f"x must have at most {len(table)} steps, got {length}")
+    start = no_steps() if steps is None else steps
+    if axis_name is not None:
+        start = add_steps(start, (part_number(axis_name) * len(h)).astype(jnp.uint32))
+    numbers = add_steps(start, jnp.arange(len(h), dtype=jnp.uint32))
+    rows = sinusoids(numbers, h.shape[1]) if table is None else table_rows(table, numbers)
+    return h + rows.astype(h.dtype)
 
 
 def table_rows(

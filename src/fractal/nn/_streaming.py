@@ -20,7 +20,8 @@ from jaxtyping import Array, Float
 
 from .._engine.inputs import check_array, check_concrete, check_tokens
 from .._engine.pair import complex_to_real
-from ._model import ModelState, SequenceModel
+from ._model import SequenceModel
+from ._model_state import ModelState
 
 _SMALL = 8  # elements of a leaf such as time
 
