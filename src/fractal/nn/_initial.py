@@ -33,6 +33,7 @@ def init_parameters(
     rates: Complex[Array, " modes"],
     gains: Float[Array, " modes"],
     dt_ends: Float[Array, "2"],
+    periods: Float[Array, " modes"] | None,
     *,
     sizes: tuple[int, ...],
     width: int,
@@ -47,6 +48,7 @@ def init_parameters(
 
     - `rates`, `gains`: eigenvalues λ and gains |b| of the modes of all blocks.
     - `dt_ends`: range of the step sizes Δ.
+    - `periods`: for each mode, the period in steps with which it resonates; see `_resonant`.
     - `sizes`: number of modes per block.
     - `shared`: one Δ and one input direction per block, instead of one per mode.
     - `scans`: number of scans: 2 for a bidirectional layer.
@@ -57,6 +59,8 @@ def init_parameters(
     low, high = jnp.log(dt_ends)
     log_dt = jax.random.uniform(keys[0], (len(sizes) if shared else sum(sizes),), low.dtype)
     log_dt = low + (high - low) * log_dt
+    if periods is not None:
+        log_dt = _resonant(log_dt, rates.imag, periods)
     B = _directions(keys[1], rates, sizes, width, shared)
 
     # The variance of a mode is |b̄|²/(1 − |g|²); it is normalized by one factor per block.
@@ -84,6 +88,19 @@ def per_mode(x: Float[Array, " steps"], sizes: tuple[int, ...]) -> Float[Array, 
     if len(x) == sum(sizes):
         return x
     return x[np.repeat(np.arange(len(sizes)), sizes)]
+
+
+def _resonant(
+    log_dt: Float[Array, " modes"], frequency: Float[Array, " modes"], periods: Array
+) -> Float[Array, " modes"]:
+    """Round the rotation per step, Δ·frequency, to a multiple of 2π/period.
+
+    Slower modes, which would be rounded to zero, keep their Δ.
+    """
+    fundamental = 2 * jnp.pi / periods
+    harmonic = jnp.round(jnp.exp(log_dt) * frequency / fundamental)
+    rounded = jnp.log(harmonic * fundamental / jnp.where(harmonic > 0, frequency, 1.0))
+    return jnp.where(harmonic > 0, rounded, log_dt)
 
 
 def _directions(

@@ -99,6 +99,7 @@ class FractalSSM(eqx.Module):
         dt_max: float | None = None,
         length: SupportsIndex | None = None,
         imaginary: str | None = None,
+        period: float | Sequence[float] | None = None,
         scan: str = "auto",
         key: PRNGKeyArray,
     ):
@@ -124,6 +125,10 @@ class FractalSSM(eqx.Module):
           with `length`; for the scale-invariant clock [0.3, 3], or [0.3, length/2].
         - `length`: expected length of the sequences, if known; sets the range of Δ.
         - `imaginary`: imaginary part for `init="published"`: `"lin"`, `"inv"` or `"none"`.
+        - `period`: period of the data in steps, such as the length of a row of pixels, or several,
+          such as a day and a week, which the modes take in turns. The initial Δ are rounded so that
+          each mode rotates by a multiple of 2π/period per step; modes slower than half of 2π/period
+          keep their Δ. For the uniform clock, zero-order hold and one Δ per mode.
         - `scan`: method of the scan: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`; see
           `linear_scan`.
         """
@@ -131,12 +136,14 @@ class FractalSSM(eqx.Module):
         width, order = check_count("width", width, smallest=1), check_order(order)
         bidirectional = check_flag("bidirectional", bidirectional)
         learn_alpha = check_flag("learn_alpha", learn_alpha)
-        alphas = DEFAULT_ALPHAS if alphas is None else _as_tuple(alphas)
+        alphas = DEFAULT_ALPHAS if alphas is None else _as_tuple("alphas", alphas)
         if not alphas:
             raise ValueError("alphas must contain at least one value")
         check_choice("clock", clock, CLOCKS)
         check_choice("discretization", discretization, DISCRETIZATIONS)
         low, high = dt_range(clock, dt_min, dt_max, length)
+        shared = init == "fractional"  # the state of a block is then a projection
+        periods = _check_periods(period, clock, discretization, shared)
 
         blocks = [spectrum(init, alpha, order, imaginary) for alpha in alphas]
         if learn_alpha:
@@ -156,9 +163,10 @@ class FractalSSM(eqx.Module):
             rates,
             gains,
             jnp.asarray([low, high]),
+            None if periods is None else jnp.asarray(np.resize(periods, len(rates))),
             sizes=self.sizes,
             width=width,
-            shared=init == "fractional",  # the state of a block is then a projection
+            shared=shared,
             scans=2 if bidirectional else 1,
             uniform=clock == "uniform",
             discretization=discretization,
@@ -291,9 +299,28 @@ class FractalSSM(eqx.Module):
         return Pair(decay * dt, frequency * dt), B
 
 
-def _as_tuple(alphas: float | Sequence[float]) -> tuple[float, ...]:
-    """Convert a scalar or a sequence of α to a tuple."""
-    array = np.atleast_1d(check_real("alphas", alphas))
+def _check_periods(
+    period: float | Sequence[float] | None, clock: str, discretization: str, shared: bool
+) -> tuple[float, ...] | None:
+    """Validate the periods, and the options that resonances depend on."""
+    if period is None:
+        return None
+    for name, wrong, needed in (
+        ("clock", clock != "uniform", "uniform"),
+        ("discretization", discretization != "zoh", "zoh"),
+        ("init", shared, "normal"),
+    ):
+        if wrong:
+            raise ValueError(f"period needs {name}={needed!r}")
+    periods = _as_tuple("period", period)
+    if not periods or min(periods) < 2 or not np.isfinite(periods).all():
+        raise ValueError(f"period must be at least 2 steps, or a sequence of such, got {period!r}")
+    return periods
+
+
+def _as_tuple(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
+    """Convert a scalar or a sequence of numbers to a tuple."""
+    array = np.atleast_1d(check_real(name, values))
     if array.ndim != 1:
-        raise ValueError(f"alphas must be a number or a sequence of numbers, got {array.shape}")
+        raise ValueError(f"{name} must be a number or a sequence of numbers, got {array.shape}")
     return tuple(array.tolist())
