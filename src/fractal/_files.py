@@ -1,12 +1,19 @@
-"""Files of this package: safetensors with a format in the header, written atomically."""
+"""Files of this package: safetensors with a format in the header, written atomically.
+
+The file of a model also has its structure in the header, in JSON: classes and field values.
+"""
 
 import json
 import os
 import pathlib
+from typing import Any
 
 import numpy as np
 import safetensors
 import safetensors.numpy
+
+_MODEL = "fractal.model"
+_VERSION = 1  # of the JSON layout; files of later versions are rejected
 
 
 def write_tensors(
@@ -62,3 +69,19 @@ def read_tensors(
     if not (found.isdecimal() and 1 <= int(found) <= version):
         raise ValueError(f"its version is {found!r}; this version of fractal reads 1 to {version}")
     return tensors, metadata
+
+
+def write_model(path: str | os.PathLike, tensors: dict[str, np.ndarray], structure: Any) -> None:
+    """Write the file of a model."""
+    metadata = {"format": _MODEL, "version": str(_VERSION)}
+    metadata["structure"] = json.dumps(structure, sort_keys=True)
+    write_tensors(path, {name: np.asarray(x, order="C") for name, x in tensors.items()}, metadata)
+
+
+def read_model(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict]:
+    """Tensors and structure of the file of a model; ValueError for any other file."""
+    tensors, metadata = read_tensors(path, _MODEL, _VERSION)
+    structure = json.loads(metadata.get("structure", "null"))
+    if not (isinstance(structure, dict) and "class" in structure):
+        raise ValueError("it contains no module")
+    return tensors, structure

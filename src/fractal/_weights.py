@@ -27,10 +27,8 @@ from jaxtyping import AbstractArray, AnnotationError, jaxtyped
 from . import baselines, nn
 from ._checks import check_path
 from ._errors import UserError
-from ._files import read_tensors, write_tensors
+from ._files import read_model, write_model
 
-_FORMAT = "fractal.model"
-_VERSION = 1  # of the JSON layout; files of later versions are rejected
 _PUBLIC = {"fractal.nn": nn, "fractal.baselines": baselines, "equinox.nn": eqx.nn}
 _registered: dict[str, type] = {}
 
@@ -50,9 +48,7 @@ def save(path: str | os.PathLike, model: Any) -> None:
         raise UserError(f"must be an Equinox module or a state, got a {kind}", argument="model")
     tensors: dict[str, np.ndarray] = {}
     structure = _encode(model, "", tensors)
-    metadata = {"format": _FORMAT, "version": str(_VERSION)}
-    metadata["structure"] = json.dumps(structure, sort_keys=True)
-    write_tensors(path, {name: np.asarray(x, order="C") for name, x in tensors.items()}, metadata)
+    write_model(path, {name: np.asarray(x) for name, x in tensors.items()}, structure)
 
 
 def load(path: str | os.PathLike) -> Any:
@@ -62,10 +58,7 @@ def load(path: str | os.PathLike) -> Any:
     """
     path = check_path("path", path)
     try:
-        tensors, metadata = read_tensors(path, _FORMAT, _VERSION)
-        structure = json.loads(metadata.get("structure", "null"))
-        if not (isinstance(structure, dict) and "class" in structure):
-            raise ValueError("it contains no module")
+        tensors, structure = read_model(path)
         unused = set(tensors)
         arrays = {name: _array(tensor) for name, tensor in tensors.items()}
         model = _decode(structure, "", arrays, unused)

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from fractal._spectra import spectrum
 from fractal.nn import FractalSSM, FreeBank, LearnedAlphaBank
-from fractal.nn._spectra import spectrum
 
 ALPHAS = (0.02, 0.1, 0.45, 0.7, 0.93)
 

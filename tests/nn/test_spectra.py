@@ -3,7 +3,7 @@ import pytest
 import scipy.linalg
 
 from fractal import theory
-from fractal.nn._spectra import spectrum
+from fractal._spectra import spectrum
 
 
 def hippo_n(order):

@@ -11,8 +11,6 @@ from jaxtyping import Array, Float
 
 from .pair import Pair
 
-DISCRETIZATIONS = ("zoh", "bilinear")
-
 
 def gate_and_complement(method: str, w: Pair, elapsed: Float[Array, "*time"]) -> tuple[Pair, Pair]:
     """The gate g and the input weight 1 − g of each mode for λδ = w · elapsed.

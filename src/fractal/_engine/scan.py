@@ -6,11 +6,11 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Inexact
 
 from .._checks import check_choice, check_flag
+from .._options import METHODS
 from .inputs import check_array
 from .pair import Pair, complex_to_real, real_to_complex
 from .recurrence import Scans, scan
 from .sharding import check_axis, varying
-from .solvers import METHODS
 
 
 def linear_scan(

@@ -26,7 +26,6 @@ from jaxtyping import Array, Float
 
 from .pair import Pair
 
-METHODS = ("auto", "sequential", "associative", "chunked")
 CHUNK = 16
 
 Step = Callable[[Pair, Pair | None, Pair], tuple[Pair, Pair]]

@@ -19,7 +19,7 @@ from .._engine.pair import Pair, complex_to_real, real_to_complex
 from .._engine.recurrence import Scans
 from .._engine.recurrence import scan as recurrence
 from .._engine.sharding import previous
-from .._engine.solvers import METHODS
+from .._options import METHODS
 from ._convolution import check_causal, convolve
 
 SCANS = ("convolution", *METHODS)

@@ -10,10 +10,11 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_flag, check_order
-from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
+from .._engine.discretize import gate_and_complement
 from .._engine.inputs import check_key, compiled_call, compiled_step
 from .._engine.pair import Pair
 from .._engine.step_size import dt_range
+from .._options import DISCRETIZATIONS
 from ..nn import role
 from ._convolution import check_causal, check_scalar_dt
 from ._diagonal import SCANS, Diagonal

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_flag
-from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
+from .._engine.discretize import gate_and_complement
 from .._engine.inputs import (
     check_durations,
     check_key,
@@ -25,8 +25,8 @@ from .._engine.inputs import (
 )
 from .._engine.pair import Pair, complex_to_real, real_to_complex
 from .._engine.recurrence import Scans, states
-from .._engine.solvers import METHODS
 from .._engine.step_size import dt_range
+from .._options import DISCRETIZATIONS, METHODS
 from ..nn import role
 from ._legs import normal_legs
 from ._parameters import complex_normal, from_pairs, lecun_normal, log_steps, to_pairs

@@ -1,6 +1,6 @@
 """The gated residual block: norm, sequence mixer, gate (§4.5 of the paper)."""
 
-from typing import Any, Literal, Protocol, SupportsIndex, get_args, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -10,11 +10,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_probability
 from .._engine.inputs import check_key, check_padding, check_sharded_call
+from .._options import GATES
 from ._linear import dense, linear
 from ._norms import BATCH_AXIS, NORMS, BatchNorm, LayerNorm, Statistics
-
-Gate = Literal["silu", "half_glu1", "half_glu2", "full_glu"]
-GATES = get_args(Gate)
 
 
 @runtime_checkable

@@ -15,8 +15,6 @@ from jaxtyping import Array, Bool, Float
 from .._engine.sharding import sum_before, total
 from ._running_sum import accumulate
 
-CLOCKS = ("uniform", "scale-invariant")
-
 
 def elapsed_per_step(
     clock: str,

@@ -1,6 +1,6 @@
 """Encoders: token ids or real values to channels."""
 
-from typing import Literal, get_args
+from typing import get_args
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,9 +8,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._checks import check_choice
 from .._engine.inputs import check_tokens
+from .._options import Encoder
 from ._linear import OneHotLinear, dense, linear
-
-Encoder = Literal["embedding", "one-hot"]
 
 
 def make_encoder(

@@ -1,7 +1,5 @@
 """From features to outputs: pooling over time, and heads."""
 
-from typing import Literal
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,8 +9,6 @@ from .._checks import check_count
 from .._engine.inputs import check_key
 from .._engine.sharding import from_last, total
 from ._linear import dense, linear
-
-Pooling = Literal["mean", "last", "none"]
 
 
 class RetrievalHead(eqx.Module):

@@ -1,7 +1,5 @@
 """Linear layers with a choice of initialization, and the linear map of one-hot tokens."""
 
-from typing import Literal, get_args
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,9 +7,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._checks import check_choice, check_count
 from .._engine.inputs import check_key
-
-DenseInit = Literal["uniform", "lecun"]
-DENSE_INITS = get_args(DenseInit)
+from .._options import DENSE_INITS
 
 
 def linear(inputs: int, outputs: int, init: str, *, key: PRNGKeyArray) -> eqx.nn.Linear:

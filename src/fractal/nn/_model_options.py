@@ -1,21 +1,16 @@
 """Options of the sequence model: their values, and which of them go together."""
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import jax
 from jaxtyping import PRNGKeyArray
 
 from .._checks import check_choice, check_probability
-from ._block import GATES, Block, Residual
-from ._head import Pooling
+from .._options import GATES, DType, Masking, Pooling, Positions, SequenceTask
+from ._block import Block, Residual
 from ._norms import NORMS
-from ._positions import Positions
 from ._ssm import FractalSSM
-
-SequenceTask = Literal["classification", "regression", "retrieval", "next-token"]
-Masking = Literal["all", "pooling"]
-DType = Literal["float32", "bfloat16", "float64"]
 
 
 def check_choices(task: str, pooling: str, dtype: str, positions: str, masking: str) -> None:

@@ -1,6 +1,6 @@
 """Layer normalization, and batch normalization over batch and time."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -97,5 +97,4 @@ def _affine(norm: LayerNorm | BatchNorm, x: Array) -> Array:
     return weight * x + bias
 
 
-Norm = Literal["layer", "batch"]
 NORMS: dict[str, type[LayerNorm] | type[BatchNorm]] = {"layer": LayerNorm, "batch": BatchNorm}

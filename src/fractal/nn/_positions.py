@@ -5,8 +5,6 @@ The number of a step is kept as two unsigned integers of 32 bits, the lower one 
 
 import functools
 import math
-from fractions import Fraction
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,9 +13,8 @@ from jax import lax
 from jaxtyping import Array, Float, UInt, UInt32
 
 from .._engine.sharding import part_number, total_length
+from .._sinusoids import turns_per_step
 
-Positions = Literal["none", "sinusoid", "learned"]
-_TWO_PI = Fraction(0x6487ED5110B4611A62633145C06E0E689, 1 << 128)  # 2π, rounded to 128 bits
 _BITS, _PLACES = 4, 16  # a step number has 16 digits of 4 bits
 
 
@@ -92,9 +89,7 @@ def sinusoids(steps: UInt32[Array, "2 time"], width: int) -> Float[Array, "time 
 @functools.lru_cache(maxsize=16)
 def _place_angles(width: int, size: int) -> UInt[np.ndarray, "places {width}"]:
     """Angle per unit of each digit, in turns over 2^size, for each channel."""
-    channel = np.arange(width)
-    frequencies = 1e4 ** -((channel - channel % 2) / width)
-    turns = [Fraction(frequency) / _TWO_PI for frequency in frequencies.tolist()]
+    turns = turns_per_step(width)
     return np.array(
         [
             [round(turn * 2 ** (size + place * _BITS)) % 2**size for turn in turns]

@@ -10,9 +10,10 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
+from .._alpha_series import initial_alphas
 from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag, check_order, check_real
-from .._engine.discretize import DISCRETIZATIONS, gate_and_complement
+from .._engine.discretize import gate_and_complement
 from .._engine.inputs import (
     check_durations,
     check_key,
@@ -26,14 +27,14 @@ from .._engine.inputs import (
 )
 from .._engine.pair import Pair, complex_to_real, real_to_complex
 from .._engine.recurrence import Scans, scan, states
-from .._engine.solvers import METHODS
 from .._engine.step_size import dt_range
-from ._clock import CLOCKS, advance, elapsed_per_step, reversed_elapsed
-from ._filter_bank import FreeBank, LearnedAlphaBank, initial_alphas
+from .._options import CLOCKS, DISCRETIZATIONS, METHODS
+from .._spectra import spectrum
+from ._clock import advance, elapsed_per_step, reversed_elapsed
+from ._filter_bank import FreeBank, LearnedAlphaBank
 from ._initial import init_parameters, per_mode
 from ._roles import role
 from ._running_sum import accumulate
-from ._spectra import spectrum
 
 DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
 

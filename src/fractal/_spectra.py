@@ -9,8 +9,8 @@ from typing import NamedTuple, SupportsIndex
 import numpy as np
 from jaxtyping import Complex, Float
 
-from .. import theory
-from .._checks import check_alpha, check_choice, check_order
+from . import theory
+from ._checks import check_alpha, check_choice, check_order
 
 SMALLEST_ALPHA = 0.01  # the eigenvectors of the fractional operator are ill-conditioned below
 INITS = ("normal", "fractional", "published")
