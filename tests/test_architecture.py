@@ -8,7 +8,18 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "fractal"
 # Each package may import those before it.
-ORDER = ("theory", "_engine", "nn", "baselines", "tasks", "train", "report", "bench", "cli")
+ORDER = (
+    "theory",
+    "_series",
+    "_engine",
+    "nn",
+    "baselines",
+    "tasks",
+    "train",
+    "report",
+    "bench",
+    "cli",
+)
 
 
 class Import(NamedTuple):
@@ -68,7 +79,7 @@ def experiment_imports():
 def is_private_to_a_sibling(found):
     """Whether it reaches into another package: a private module of it, or a private name."""
     package = imported_package(found)
-    if package not in ORDER or package in ("_engine", importing_package(found)):
+    if package not in ORDER or package in ("_engine", "_series", importing_package(found)):
         return False
     return any(part.startswith("_") for part in (*found.module.split(".")[2:], found.name))
 
