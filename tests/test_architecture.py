@@ -16,6 +16,7 @@ ORDER = (
     "baselines",
     "tasks",
     "train",
+    "estimators",
     "report",
     "bench",
     "cli",

@@ -14,7 +14,7 @@ from typing import Literal, get_args, get_origin
 
 SNAPSHOT = pathlib.Path(__file__).with_name("public_api.txt")
 MODULES = ("fractal", *(f"fractal.{part}" for part in ("theory", "nn", "baselines", "tasks")))
-MODULES += ("fractal.train", "fractal.report")
+MODULES += ("fractal.train", "fractal.estimators", "fractal.report")
 
 
 def public_api():
@@ -48,7 +48,7 @@ def described(name, value):
         function = getattr(found, "__func__", getattr(found, "__wrapped__", found))
         if isinstance(found, property | functools.cached_property):
             lines.append(f"{name}.{member}: property")
-        elif inspect.isroutine(function):
+        elif inspect.isroutine(function) and callable(function):
             lines.append(f"{name}.{member}{signature(function)}")
     return lines
 

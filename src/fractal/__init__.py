@@ -7,6 +7,7 @@
 - `fractal.save`, `fractal.load`: weight files of models.
 - `fractal.tasks`: data sets.
 - `fractal.train`: training and evaluation.
+- `fractal.estimators`: classifiers, regressors and features of your own time series.
 - `fractal.report`: pages of runs and of evidence, and the paper's claims, measured.
 
 Subpackages are imported on first access, so that `import fractal` does not import JAX.
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import baselines as baselines
+    from . import estimators as estimators
     from . import nn as nn
     from . import report as report
     from . import tasks as tasks
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from ._weights import save as save
 
 __version__ = "0.1.0"
-_SUBPACKAGES = ("baselines", "nn", "report", "tasks", "theory", "train")
+_SUBPACKAGES = ("baselines", "estimators", "nn", "report", "tasks", "theory", "train")
 _MODULES = {
     "OnlineMemory": "._memory",
     "keep_freed_memory": "._allocator",
@@ -41,6 +43,7 @@ __all__ = [
     "OnlineMemory",
     "__version__",
     "baselines",
+    "estimators",
     "keep_freed_memory",
     "load",
     "nn",

@@ -71,11 +71,22 @@ def read_tensors(
     return tensors, metadata
 
 
-def write_model(path: str | os.PathLike, tensors: dict[str, np.ndarray], structure: Any) -> None:
-    """Write the file of a model."""
-    metadata = {"format": _MODEL, "version": str(_VERSION)}
+def write_model(
+    path: str | os.PathLike,
+    tensors: dict[str, np.ndarray],
+    structure: Any,
+    extra: dict[str, str] | None = None,
+) -> None:
+    """Write the file of a model; `extra` is added to the metadata of its header."""
+    metadata = {**(extra or {}), "format": _MODEL, "version": str(_VERSION)}
     metadata["structure"] = json.dumps(structure, sort_keys=True)
     write_tensors(path, {name: np.asarray(x, order="C") for name, x in tensors.items()}, metadata)
+
+
+def read_metadata(path: str | os.PathLike) -> dict[str, str]:
+    """The metadata in the header of a safetensors file."""
+    with safetensors.safe_open(path, framework="numpy") as file:
+        return file.metadata() or {}
 
 
 def read_model(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict]:

@@ -42,13 +42,18 @@ def save(path: str | os.PathLike, model: Any) -> None:
     - `model`: a `SequenceModel`, a `FractalSSM`, any module composed of these, or their states.
       Modules of other packages must be registered first (`register_classes`).
     """
+    save_with(path, model, {})
+
+
+def save_with(path: str | os.PathLike, model: Any, extra: dict[str, str]) -> None:
+    """Write a model as `save` does, with further entries in the metadata of the header."""
     path = check_path("path", path)
     if not _is_record(type(model)):
         kind = type(model).__name__
         raise UserError(f"must be an Equinox module or a state, got a {kind}", argument="model")
     tensors: dict[str, np.ndarray] = {}
     structure = _encode(model, "", tensors)
-    write_model(path, {name: np.asarray(x) for name, x in tensors.items()}, structure)
+    write_model(path, {name: np.asarray(x) for name, x in tensors.items()}, structure, extra)
 
 
 def load(path: str | os.PathLike) -> Any:

@@ -38,6 +38,7 @@ from ._models import match_parameters as match_parameters
 from ._models import model_names as model_names
 from ._models import parameter_count as parameter_count
 from ._models import register_model as register_model
+from ._optimizer import make_optimizer as make_optimizer
 from ._step import TrainState as TrainState
 from ._step import initial_state as initial_state
 from ._step import make_objective as make_objective

@@ -70,10 +70,20 @@ def moving_average(average: T, model: T, decay: float) -> T:
     return jax.tree.map(lambda old, new: decay * old + (1 - decay) * new, average, model)
 
 
-def make_optimizer(optimizer: OptimizerConfig, steps: int) -> optax.GradientTransformation:
-    """Optax's transformation for these settings."""
-    slow = schedule(optimizer, steps, optimizer.ssm_lr)
-    fast = schedule(optimizer, steps, optimizer.lr)
+def make_optimizer(
+    optimizer: OptimizerConfig, steps: int | None = None
+) -> optax.GradientTransformation:
+    """Optax's transformation for these settings.
+
+    **Arguments:**
+
+    - `optimizer`: the settings.
+    - `steps`: number of steps of the schedule; by default both learning rates are constant.
+    """
+    slow, fast = (
+        peak if steps is None else schedule(optimizer, steps, peak)
+        for peak in (optimizer.ssm_lr, optimizer.lr)
+    )
     grouped = optax.multi_transform(
         {
             "frozen": optax.set_to_zero(),

@@ -1,0 +1,15 @@
+"""Estimators for your own time series, with the interface of scikit-learn."""
+
+# ruff: noqa: E402 - the check of the extra comes before the imports that need it.
+
+from .._extras import require as _require
+
+_require("estimators", "sklearn", "optax")
+
+from ._calibration import Reliability as Reliability
+from ._calibration import reliability as reliability
+from ._classifier import FractalClassifier as FractalClassifier
+from ._classifier import StreamPrediction as StreamPrediction
+from ._features import MemoryFeatures as MemoryFeatures
+from ._regressor import FractalRegressor as FractalRegressor
+from ._stream import Stream as Stream

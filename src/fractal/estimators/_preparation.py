@@ -1,0 +1,121 @@
+"""From cases to the inputs of a model: scaling, missing values, durations.
+
+What `fit` learns is applied to all later cases:
+
+- Each channel is shifted and scaled to mean 0 and variance 1 over the training set.
+- A missing value is replaced by the last observed one, before the first by the mean. A channel with
+  missing values in the training set has a second input: 1 where the value is missing.
+- A sample lasts from the time of the previous one. Durations are in units of the median interval of
+  the training set, so that cases with times may have any sampling rate; the first sample of a case
+  lasts one unit. Without times every sample lasts one unit.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32
+
+from ._cases import Cases
+
+_SMALLEST_SCALE = 1e-12  # relative to the largest value of a channel: a constant channel
+
+
+class CaseInputs(NamedTuple):
+    """The inputs of a model for one case, and the durations of its samples; None without times."""
+
+    values: Float32[np.ndarray, "time inputs"]
+    dt: Float32[np.ndarray, " time"] | None
+
+
+class Filling(NamedTuple):
+    """The last observed value of each channel and the last time, to continue a stream."""
+
+    values: Float[np.ndarray, " channels"]
+    time: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Preparation:
+    """What is learned from the training set.
+
+    - `mean`, `scale`: of each channel.
+    - `indicators`: which channels had missing values.
+    - `unit`: median interval between samples; 1 without times.
+    """
+
+    mean: Float[np.ndarray, " channels"]
+    scale: Float[np.ndarray, " channels"]
+    indicators: Bool[np.ndarray, " channels"]
+    unit: float
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs of the model."""
+        return len(self.mean) + int(self.indicators.sum())
+
+    def apply(self, cases: Cases) -> list[CaseInputs]:
+        """Inputs for whole cases."""
+        stamps = [None] * len(cases) if cases.times is None else cases.times
+        start = self.start()
+        return [
+            self.extend(values, times, start)[0]
+            for values, times in zip(cases.values, stamps, strict=True)
+        ]
+
+    def start(self) -> Filling:
+        """Before the first sample: the mean in place of an observed value."""
+        return Filling(self.mean, None)
+
+    def extend(
+        self,
+        values: Float[np.ndarray, "time channels"],
+        times: Float[np.ndarray, " time"] | None,
+        last: Filling,
+    ) -> tuple[CaseInputs, Filling]:
+        """Inputs for the next samples of a case, and what is kept for those that follow."""
+        missing = np.isnan(values)
+        filled = _filled(values, missing, last.values)
+        scaled = (filled - self.mean) / self.scale
+        inputs = np.concatenate([scaled, missing[:, self.indicators]], axis=1)
+        inputs = np.clip(inputs, -1e6, 1e6).astype(np.float32)  # finite in float32
+        dt = None if times is None else self._durations(times, last.time)
+        time = last.time if times is None or not len(times) else float(times[-1])
+        return CaseInputs(inputs, dt), Filling(filled[-1] if len(filled) else last.values, time)
+
+    def _durations(self, times: np.ndarray, before: float | None) -> Float32[np.ndarray, " time"]:
+        if not len(times):
+            return np.zeros(0, np.float32)
+        first = times[0] - self.unit if before is None else before
+        return (np.diff(times, prepend=first) / self.unit).astype(np.float32)
+
+
+def learn_preparation(cases: Cases) -> Preparation:
+    """The preparation of a training set. A channel without any value has mean 0 and scale 1."""
+    steps = np.concatenate(cases.values)
+    observed = ~np.isnan(steps)
+    count = np.maximum(observed.sum(axis=0), 1)
+    largest = np.abs(steps).max(axis=0, initial=0.0, where=observed)
+    size = np.where(largest > 0, largest, 1.0)  # squares must not overflow
+    mean = np.where(observed, steps / size, 0).sum(axis=0) / count
+    variance = np.where(observed, steps / size - mean, 0)
+    deviation = np.sqrt((variance**2).sum(axis=0) / count)
+    scale = np.where(deviation > _SMALLEST_SCALE, deviation * size, 1.0)
+    unit = 1.0
+    if cases.times is not None:
+        gaps = np.concatenate([np.diff(times) for times in cases.times])
+        unit = float(np.median(gaps)) if len(gaps) else 1.0
+    return Preparation(mean * size, scale, np.asarray((~observed).any(axis=0)), unit)
+
+
+def _filled(
+    values: Float[np.ndarray, "time channels"],
+    missing: Bool[np.ndarray, "time channels"],
+    before: Float[np.ndarray, " channels"],
+) -> Float[np.ndarray, "time channels"]:
+    """Each missing value replaced by the last one before it."""
+    if not missing.any():
+        return values
+    rows = np.where(missing, 0, np.arange(1, len(values) + 1)[:, None])
+    last = np.maximum.accumulate(rows, axis=0)  # 0: none observed so far
+    return np.take_along_axis(np.concatenate([before[None], values]), last, axis=0)

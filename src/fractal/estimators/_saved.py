@@ -1,0 +1,126 @@
+"""Files of estimators: the file of the model, with settings and scales as JSON in its header.
+
+`fractal.load` reads the model from the same file. The JSON contains numbers, strings and lists
+only; loading sets the attributes of the class that reads it.
+"""
+
+import json
+import os
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import check_path
+from .._errors import UserError
+from .._weights import read_model, write_model
+from ..nn import SequenceModel
+from ._preparation import Preparation
+
+_HEADER, _VERSION = "estimator", 1
+
+
+class Savable(Protocol):
+    """An estimator with a model, and further fitted values."""
+
+    model_: Any
+    _preparation: Preparation
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings."""
+        ...
+
+    def _fitted(self) -> dict[str, Any]:
+        """The fitted values besides the model and the preparation, as JSON."""
+        ...
+
+    def _restore(self, fitted: dict[str, Any], outputs: int) -> None:
+        """Set these values; raises `ValueError` or `KeyError` if they are invalid."""
+        ...
+
+
+E = TypeVar("E", bound=Savable)
+
+
+def save_estimator(path: str | os.PathLike, estimator: Savable) -> None:
+    """Write a fitted estimator to one safetensors file."""
+    check_is_fitted(estimator)
+    settings = estimator.get_params(deep=False)
+    if isinstance(settings.get("random_state"), np.random.RandomState):
+        settings["random_state"] = None  # a generator has no meaning after the fit
+    preparation = estimator._preparation
+    header = {
+        "class": type(estimator).__name__,
+        "version": _VERSION,
+        "settings": settings,
+        "preparation": {
+            "mean": preparation.mean.tolist(),
+            "scale": preparation.scale.tolist(),
+            "indicators": preparation.indicators.tolist(),
+            "unit": preparation.unit,
+        },
+        "fitted": estimator._fitted(),
+    }
+    try:
+        text = json.dumps(header, sort_keys=True, allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{type(estimator).__name__} cannot be saved: {error}") from None
+    write_model(path, estimator.model_, {_HEADER: text})
+
+
+def load_estimator(path: str | os.PathLike, cls: type[E]) -> E:
+    """Read an estimator of class `cls`."""
+    path = check_path("path", path)
+    model, metadata = read_model(path)
+    try:
+        header = json.loads(metadata.get(_HEADER, "null"))
+        if not isinstance(header, dict) or not isinstance(model, SequenceModel):
+            raise ValueError("it contains a model only")
+        if header.get("class") != cls.__name__:
+            raise ValueError(f"it contains a {header.get('class')!r:.40}")
+        if header.get("version") != _VERSION:
+            raise ValueError(f"its version is {header.get('version')!r:.40}")
+        estimator = cls(**header["settings"])
+        estimator._preparation = _preparation(header["preparation"])
+        if model.encoder.weight.shape[1] != estimator._preparation.inputs:
+            raise ValueError("its channels do not fit the model")
+        head: Any = model.head
+        estimator._restore(header["fitted"], head.weight.shape[0])
+        estimator.model_ = model
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        message = f"{os.fspath(path)} is not a file of {cls.__name__}.save: {error}"
+        raise ValueError(" ".join(message.split())) from None
+    return estimator
+
+
+def _preparation(found: dict[str, Any]) -> Preparation:
+    mean, scale = (np.array(found[name], np.float64) for name in ("mean", "scale"))
+    indicators, unit = np.array(found["indicators"], bool), float(found["unit"])
+    if not mean.shape == scale.shape == indicators.shape == (len(mean),):
+        raise ValueError("its scales have inconsistent shapes")
+    if not (
+        np.isfinite(mean).all() and np.isfinite(scale).all() and (scale > 0).all() and unit > 0
+    ):
+        raise ValueError("its scales are not positive and finite")
+    return Preparation(mean, scale, indicators, unit)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy as those of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r:.40} is not a number, a string or a list of these")
+
+
+def encode_labels(classes: np.ndarray) -> dict[str, Any]:
+    """Labels as JSON, with their dtype."""
+    if classes.dtype.kind not in "biufUO":
+        raise UserError(f"labels of type {classes.dtype} cannot be saved")
+    return {"dtype": classes.dtype.str, "values": classes.tolist()}
+
+
+def decode_labels(found: dict[str, Any]) -> np.ndarray:
+    """Inverse of `encode_labels`."""
+    if np.dtype(found["dtype"]).kind not in "biufUO":
+        raise ValueError("its labels are of an unknown type")
+    return np.array(found["values"], found["dtype"])

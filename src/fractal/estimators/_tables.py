@@ -1,0 +1,74 @@
+"""Long tables of pandas: a row per sample, with the columns `id` and `time`."""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .._errors import UserError
+
+ID, TIME = "id", "time"
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a pandas data frame; pandas itself is not required."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(X, pandas.DataFrame)
+
+
+def is_table(X: Any) -> bool:
+    """Whether X is a long table: a data frame with the columns `id` and `time`."""
+    return is_frame(X) and ID in X.columns and TIME in X.columns
+
+
+def long_table(
+    table: Any, *, id: str = ID, time: str = TIME
+) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+    """Identifiers, values (time, channels) and times (time,) of the cases of a long table.
+
+    Cases are in the order of their first rows, samples in the order of their times. Dates are
+    converted to seconds since the first sample of their case.
+
+    **Arguments:**
+
+    - `table`: a pandas data frame.
+    - `id`, `time`: names of the columns of identifiers and times. All others are channels.
+    """
+    channels = [name for name in table.columns if name not in (id, time)]
+    if not channels:
+        raise UserError(f"must have columns besides {id!r} and {time!r}", argument="X")
+    if not len(table):
+        raise UserError("must contain at least one case", argument="X")
+    for name in (id, time):
+        if table[name].isna().any():
+            raise UserError(f"must have no missing value in column {name!r}", argument="X")
+    values = np.stack([_column(table[name], name) for name in channels], axis=1)
+    stamps = _seconds(table[time], time)
+    codes, ids = table[id].factorize()
+    order = np.lexsort((stamps, codes))
+    ordered = np.split(order, np.cumsum(np.bincount(codes))[:-1])
+    times = [stamps[one] for one in ordered]
+    if table[time].dtype.kind == "M":
+        times = [one - one[0] for one in times]
+    for name, one in zip(ids, times, strict=True):
+        if (np.diff(one) <= 0).any():
+            raise UserError(f"must have distinct times: {id} {name!r} has duplicates", argument="X")
+    return np.asarray(ids), [values[one] for one in ordered], times
+
+
+def _column(column: Any, name: Any) -> np.ndarray:
+    try:
+        values = np.asarray(column, np.float64)
+    except (TypeError, ValueError):
+        raise UserError(f"must have numbers in column {name!r}", argument="X") from None
+    if np.isinf(values).any():
+        raise UserError(f"must not contain infinite values: column {name!r}", argument="X")
+    return values
+
+
+def _seconds(column: Any, name: Any) -> np.ndarray:
+    if column.dtype.kind != "M":
+        return _column(column, name)
+    naive = column.dt.tz_localize(None) if getattr(column.dt, "tz", None) else column
+    dates = np.asarray(naive)
+    return (dates - dates.min()) / np.timedelta64(1, "s")

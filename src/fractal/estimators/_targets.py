@@ -1,0 +1,40 @@
+"""Labels and targets: one per case."""
+
+import sys
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+
+from .._errors import UserError
+from ._cases import Cases
+
+
+def one_per_case(y: Any, cases: Cases, *, columns: bool = False) -> np.ndarray:
+    """The entries of y in the order of the cases.
+
+    **Arguments:**
+
+    - `y`: (cases,), or a pandas series or data frame whose index are the ids of a long table.
+    - `columns`: whether y may have shape (cases, outputs).
+    """
+    if y is None:
+        raise UserError(
+            "must be given: requires y to be passed, but the target y is None", argument="y"
+        )
+    pandas = sys.modules.get("pandas")
+    if cases.ids is not None and pandas and isinstance(y, pandas.Series | pandas.DataFrame):
+        missing = [name for name in cases.ids if name not in y.index]
+        if not y.index.is_unique or (missing and len(y) != len(cases)):
+            raise UserError("must have one entry per id of the table", argument="y")
+        y = y if missing else y.loc[list(cases.ids)]
+    array = np.asarray(y)
+    if not (columns and array.ndim == 2):
+        array = column_or_1d(array, warn=True)
+    if len(array) != len(cases):
+        raise UserError(
+            f"must have one entry per case: inconsistent numbers, {len(cases)} cases and "
+            f"{len(array)} entries",
+            argument="y",
+        )
+    return array
