@@ -1,6 +1,6 @@
 """Classification of time series."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -97,7 +97,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         )
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, times: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, times: Any = None) -> "FractalClassifier":
         """Train on labeled series.
 
         **Arguments:**
@@ -131,7 +131,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         self.temperature_ = fit_temperature(logits, codes[held], weights[held])
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, times: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, times: Any = None) -> "FractalClassifier":
         """One pass over further cases, from the present weights, at a constant learning rate.
 
         Scales and durations are learned in the first call. Probabilities are not calibrated.
@@ -182,7 +182,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         save_estimator(path, self)
 
     @classmethod
-    def load(cls, path: Any) -> Self:
+    def load(cls, path: Any) -> "FractalClassifier":
         """Read a classifier written by `save`. Loading does not execute code from the file."""
         return load_estimator(path, cls)
 

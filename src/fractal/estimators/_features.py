@@ -1,6 +1,6 @@
 """Features of time series without training: coefficients of `OnlineMemory`."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -48,7 +48,7 @@ class MemoryFeatures(TransformerMixin, BaseEstimator):
         self.orders = orders
         self.differences = differences
 
-    def fit(self, X: Any, y: Any = None, times: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, times: Any = None) -> "MemoryFeatures":
         """Learn the scales of the channels. Arguments: see `FractalClassifier.fit`."""
         self._settings()
         cases = read_cases(X, times, estimator=self)

@@ -35,7 +35,7 @@ that programs that are compiled for one estimator serve the next."""
 
 
 class Examples(NamedTuple):
-    """CaseInputs with one target and one weight per case."""
+    """Inputs with one target and one weight per case."""
 
     series: list[CaseInputs]
     targets: np.ndarray

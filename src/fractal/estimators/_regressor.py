@@ -1,6 +1,6 @@
 """Regression of numbers on time series."""
 
-from typing import Any, Self
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -35,7 +35,7 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
     `model_`, the `SequenceModel`; `history_`, the losses of each epoch; `best_epoch_`.
     """
 
-    def fit(self, X: Any, y: Any, times: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, times: Any = None) -> "FractalRegressor":
         """Train on series with targets.
 
         **Arguments:**
@@ -55,7 +55,7 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
         self._fit_cases(cases, scaled, np.ones(len(cases)), None, scaled.shape[1], squared_error)
         return self
 
-    def partial_fit(self, X: Any, y: Any, times: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, times: Any = None) -> "FractalRegressor":
         """One pass over further cases, from the present weights, at a constant learning rate.
 
         Scales and durations are learned in the first call. Arguments: see `fit`.
@@ -83,7 +83,7 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
         save_estimator(path, self)
 
     @classmethod
-    def load(cls, path: Any) -> Self:
+    def load(cls, path: Any) -> "FractalRegressor":
         """Read a regressor written by `save`. Loading does not execute code from the file."""
         return load_estimator(path, cls)
 

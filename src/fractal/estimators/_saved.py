@@ -1,12 +1,12 @@
 """Files of estimators: the file of the model, with settings and scales as JSON in its header.
 
 `fractal.load` reads the model from the same file. The JSON contains numbers, strings and lists
-only; loading sets the attributes of the class that reads it.
+only; loading sets attributes of the class that reads it, by its methods `_fitted` and `_restore`.
 """
 
 import json
 import os
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,29 +20,7 @@ from ._preparation import Preparation
 _HEADER, _VERSION = "estimator", 1
 
 
-class Savable(Protocol):
-    """An estimator with a model, and further fitted values."""
-
-    model_: Any
-    _preparation: Preparation
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings."""
-        ...
-
-    def _fitted(self) -> dict[str, Any]:
-        """The fitted values besides the model and the preparation, as JSON."""
-        ...
-
-    def _restore(self, fitted: dict[str, Any], outputs: int) -> None:
-        """Set these values; raises `ValueError` or `KeyError` if they are invalid."""
-        ...
-
-
-E = TypeVar("E", bound=Savable)
-
-
-def save_estimator(path: str | os.PathLike, estimator: Savable) -> None:
+def save_estimator(path: str | os.PathLike, estimator: Any) -> None:
     """Write a fitted estimator to one safetensors file."""
     check_is_fitted(estimator)
     settings = estimator.get_params(deep=False)
@@ -68,7 +46,7 @@ def save_estimator(path: str | os.PathLike, estimator: Savable) -> None:
     write_model(path, estimator.model_, {_HEADER: text})
 
 
-def load_estimator(path: str | os.PathLike, cls: type[E]) -> E:
+def load_estimator(path: str | os.PathLike, cls: type) -> Any:
     """Read an estimator of class `cls`."""
     path = check_path("path", path)
     model, metadata = read_model(path)
