@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_choice, check_count, check_flag, check_positive, check_probability
 from .._errors import UserError
 from ..nn import FractalSSM, SequenceModel
-from ._cases import Cases, check_channels, read_cases
+from ._cases import CaseSet, check_channels, read_cases
 from ._fit import Examples, Loss, Schedule, outputs_of, train_model
 from ._preparation import Preparation, learn_preparation
 from ._stream import Stream
@@ -143,7 +143,7 @@ class SeriesEstimator(BaseEstimator):
 
     def _fit_cases(
         self,
-        cases: Cases,
+        cases: CaseSet,
         targets: np.ndarray,
         weights: Float[np.ndarray, " cases"],
         strata: Int[np.ndarray, " cases"] | None,
@@ -182,7 +182,7 @@ class SeriesEstimator(BaseEstimator):
 
     def _partial_fit(
         self,
-        cases: Cases,
+        cases: CaseSet,
         targets: np.ndarray,
         weights: Float[np.ndarray, " cases"],
         outputs: int,
@@ -206,7 +206,7 @@ class SeriesEstimator(BaseEstimator):
         self.model_, self._opt_state = trained.model, trained.opt_state
         self.history_ = [*self.history_, *trained.history]
 
-    def _continues(self, cases: Cases, outputs: int) -> bool:
+    def _continues(self, cases: CaseSet, outputs: int) -> bool:
         """Whether a warm start has a model for these cases."""
         if not self.__sklearn_is_fitted__():
             return False
@@ -216,11 +216,11 @@ class SeriesEstimator(BaseEstimator):
             raise UserError("must have the classes or targets of the last fit", argument="y")
         return True
 
-    def _set_shapes(self, cases: Cases) -> None:
+    def _set_shapes(self, cases: CaseSet) -> None:
         self.n_channels_ = cases.channels
         self.n_features_in_ = int(cases.lengths.max())
 
-    def _read(self, X: Any, times: Any) -> Cases:
+    def _read(self, X: Any, times: Any) -> CaseSet:
         """Cases of the channels of `fit`."""
         check_is_fitted(self)
         cases = read_cases(X, times, estimator=self)
@@ -257,7 +257,7 @@ class SeriesEstimator(BaseEstimator):
         clock = "uniform" if self.clock == "auto" else self.clock
         return FitSettings(schedule, clock, held_out, check_flag("refit", refit))
 
-    def _new_model(self, settings: FitSettings, cases: Cases, outputs: int) -> SequenceModel:
+    def _new_model(self, settings: FitSettings, cases: CaseSet, outputs: int) -> SequenceModel:
         length = max(int(np.median(cases.lengths)), 8)
         mixer = functools.partial(
             FractalSSM,

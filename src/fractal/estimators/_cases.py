@@ -1,7 +1,7 @@
 """Time series as users have them: arrays, lists of unequal lengths, long tables, time stamps.
 
-All forms become `Cases`: one array (time, channels) per case, NaN where a value is missing. Steps
-at the end of a case in which every channel is missing are padding and are removed.
+All forms become a `CaseSet`: one array (time, channels) per case, NaN where a value is missing.
+Steps at the end of a case in which every channel is missing are padding and are removed.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from ._tables import is_table, long_table
 _SHOWN = 60
 
 
-class Cases(NamedTuple):
+class CaseSet(NamedTuple):
     """Time series of one or more channels, of any lengths.
 
     - `values`: per case an array (time, channels) of float64, NaN where a value is missing.
@@ -41,14 +41,14 @@ class Cases(NamedTuple):
         """Number of steps of each case."""
         return np.array([len(case) for case in self.values])
 
-    def take(self, rows: np.ndarray) -> "Cases":
+    def take(self, rows: np.ndarray) -> "CaseSet":
         """The cases of these rows."""
         times = None if self.times is None else [self.times[i] for i in rows]
         ids = None if self.ids is None else self.ids[rows]
-        return Cases([self.values[i] for i in rows], times, ids)
+        return CaseSet([self.values[i] for i in rows], times, ids)
 
 
-def read_cases(X: Any, times: Any = None, *, estimator: Any = None) -> Cases:
+def read_cases(X: Any, times: Any = None, *, estimator: Any = None) -> CaseSet:
     """Read and validate time series.
 
     **Arguments:**
@@ -77,10 +77,10 @@ def read_cases(X: Any, times: Any = None, *, estimator: Any = None) -> Cases:
         stamps = [
             _times(one[:end], i) for i, (one, end) in enumerate(zip(stamps, ends, strict=True))
         ]
-    return Cases(values, stamps, ids)
+    return CaseSet(values, stamps, ids)
 
 
-def read_case(x: Any, times: Any = None, *, argument: str = "x") -> Cases:
+def read_case(x: Any, times: Any = None, *, argument: str = "x") -> CaseSet:
     """Read one series (channels, time) or (time,), whose last values may be missing."""
     values = _case(argument, x)
     stamps = None if times is None else [_times(_numbers("times", times), None)]
@@ -89,10 +89,10 @@ def read_case(x: Any, times: Any = None, *, argument: str = "x") -> Cases:
             f"must have one entry per step, ({len(values)},), got {stamps[0].shape}",
             argument="times",
         )
-    return Cases([values], stamps)
+    return CaseSet([values], stamps)
 
 
-def check_channels(cases: Cases, channels: int, estimator: Any) -> None:
+def check_channels(cases: CaseSet, channels: int, estimator: Any) -> None:
     """Raise `ValueError` unless the cases have as many channels as in `fit`."""
     if cases.channels != channels:
         raise UserError(

@@ -131,7 +131,9 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         self.temperature_ = fit_temperature(logits, codes[held], weights[held])
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, times: Any = None) -> "FractalClassifier":
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, times: Any = None
+    ) -> "FractalClassifier":
         """One pass over further cases, from the present weights, at a constant learning rate.
 
         Scales and durations are learned in the first call. Probabilities are not calibrated.

@@ -11,7 +11,7 @@ from .._checks import check_alpha, check_flag, check_order
 from .._errors import UserError
 from .._memory import OnlineMemory
 from ..theory import LARGEST_ALPHA
-from ._cases import Cases, check_channels, read_cases
+from ._cases import CaseSet, check_channels, read_cases
 from ._preparation import Preparation, learn_preparation
 
 
@@ -115,7 +115,7 @@ class MemoryFeatures(TransformerMixin, BaseEstimator):
         )
 
 
-def _scaled(cases: Cases, preparation: Preparation) -> list[tuple[np.ndarray, np.ndarray | None]]:
+def _scaled(cases: CaseSet, preparation: Preparation) -> list[tuple[np.ndarray, np.ndarray | None]]:
     """Filled and scaled values (time, channels) of each case, with the ends of its samples."""
     channels = cases.channels
     return [

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
-from ._cases import Cases
+from ._cases import CaseSet
 
 _SMALLEST_SCALE = 1e-12  # relative to the largest value of a channel: a constant channel
 
@@ -54,7 +54,7 @@ class Preparation:
         """Number of inputs of the model."""
         return len(self.mean) + int(self.indicators.sum())
 
-    def apply(self, cases: Cases) -> list[CaseInputs]:
+    def apply(self, cases: CaseSet) -> list[CaseInputs]:
         """Inputs for whole cases."""
         stamps = [None] * len(cases) if cases.times is None else cases.times
         start = self.start()
@@ -90,7 +90,7 @@ class Preparation:
         return (np.diff(times, prepend=first) / self.unit).astype(np.float32)
 
 
-def learn_preparation(cases: Cases) -> Preparation:
+def learn_preparation(cases: CaseSet) -> Preparation:
     """The preparation of a training set. A channel without any value has mean 0 and scale 1."""
     steps = np.concatenate(cases.values)
     observed = ~np.isnan(steps)

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from .._checks import check_flag, check_real
 from .._errors import UserError
 from ._base import SeriesEstimator
-from ._cases import Cases, read_cases
+from ._cases import CaseSet, read_cases
 from ._saved import load_estimator, save_estimator
 from ._targets import one_per_case
 
@@ -104,7 +104,7 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
         if not self._target_mean.shape == self._target_scale.shape == (outputs,):
             raise ValueError("its targets do not fit the model")
 
-    def _read_targets(self, X: Any, y: Any, times: Any) -> tuple[Cases, np.ndarray]:
+    def _read_targets(self, X: Any, y: Any, times: Any) -> tuple[CaseSet, np.ndarray]:
         cases = read_cases(X, times, estimator=self)
         targets = check_array(
             one_per_case(y, cases, columns=True),

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_path
 from .._errors import UserError
-from .._weights import read_model, write_model
+from .._files import read_metadata
+from .._weights import load, save_with
 from ..nn import SequenceModel
 from ._preparation import Preparation
 
@@ -43,15 +44,15 @@ def save_estimator(path: str | os.PathLike, estimator: Any) -> None:
         text = json.dumps(header, sort_keys=True, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise UserError(f"{type(estimator).__name__} cannot be saved: {error}") from None
-    write_model(path, estimator.model_, {_HEADER: text})
+    save_with(path, estimator.model_, {_HEADER: text})
 
 
 def load_estimator(path: str | os.PathLike, cls: type) -> Any:
     """Read an estimator of class `cls`."""
     path = check_path("path", path)
-    model, metadata = read_model(path)
+    model = load(path)
     try:
-        header = json.loads(metadata.get(_HEADER, "null"))
+        header = json.loads(read_metadata(path).get(_HEADER, "null"))
         if not isinstance(header, dict) or not isinstance(model, SequenceModel):
             raise ValueError("it contains a model only")
         if header.get("class") != cls.__name__:

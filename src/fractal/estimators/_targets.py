@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 from .._errors import UserError
-from ._cases import Cases
+from ._cases import CaseSet
 
 
-def one_per_case(y: Any, cases: Cases, *, columns: bool = False) -> np.ndarray:
+def one_per_case(y: Any, cases: CaseSet, *, columns: bool = False) -> np.ndarray:
     """The entries of y in the order of the cases.
 
     **Arguments:**
