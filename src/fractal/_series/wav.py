@@ -29,7 +29,7 @@ def read_wav_folder(folder: pathlib.Path) -> Cases:
     if "." in classes and len(set(classes)) > 1:
         first = files[classes.index(".")]
         raise UserError(f"{first}: lies beside the folders of the classes, not in one of them")
-    read = [_read(path) for path in files]
+    read = [read_wav(path) for path in files]
     for path, (values, _) in zip(files, read, strict=True):
         if len(values) != len(read[0][0]):
             raise UserError(
@@ -46,18 +46,21 @@ def read_wav_folder(folder: pathlib.Path) -> Cases:
     return Cases(series, None if "." in classes else classes, False, times, names, said)
 
 
-def _read(path: pathlib.Path) -> tuple[Float[np.ndarray, "channels time"], int]:
+def read_wav(path: pathlib.Path) -> tuple[Float[np.ndarray, "channels time"], int]:
     """Samples in [-1, 1] and the sampling rate."""
     try:
         with wave.open(str(path), "rb") as file:
             width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
-            data = file.readframes(file.getnframes())
+            declared = file.getnframes()
+            data = file.readframes(declared)
     except (wave.Error, EOFError, OSError) as error:
         why = "it is cut off" if isinstance(error, EOFError) else error
         raise UserError(f"{path} is not a WAV file of PCM samples: {why}") from None
     frames = len(data) // (width * channels)
     if not frames:
         raise UserError(f"{path}: has no samples")
+    if frames != declared:
+        raise UserError(f"{path}: cut off after {frames:,} of {declared:,} samples")
     values = _samples(data[: frames * width * channels], width)
     return values.reshape(frames, channels).T, rate
 

@@ -1,4 +1,4 @@
-"""Tasks and data: the Long Range Arena, sequential MNIST, and data of your own."""
+"""Tasks and data: the Long Range Arena, sequential MNIST, spoken digits, and data of your own."""
 
 import importlib
 
@@ -22,5 +22,5 @@ from ._task import Splits as Splits
 from ._task import Task as Task
 
 # The modules of the built-in tasks; each registers its own.
-for _module in ("listops", "text", "retrieval", "image", "pathfinder", "smnist"):
+for _module in ("listops", "text", "retrieval", "image", "pathfinder", "smnist", "speech"):
     importlib.import_module(f".{_module}", __name__)

@@ -6,7 +6,10 @@ the Long Range Arena. Other models use these as far as they apply.
 
 import importlib
 
-TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx", "smnist", "psmnist")
+TASKS = (
+    *("listops", "text", "retrieval", "image", "pathfinder", "pathx", "smnist", "psmnist"),
+    *("speech", "speech_speakers"),
+)
 
 for _task in TASKS:  # each registers its presets
     importlib.import_module(f".{_task}", __name__)
