@@ -37,6 +37,10 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "clock": (_TRAINING, ("runs",)),
     "models": (_TRAINING, ("runs",)),
     "long_memory": (_MODELS, ("signals",)),
+    "morse": (_MODELS, ("fitting", "sithcon")),
+    "synthetic": (_MODELS, ("fitting",)),
+    "selective": (_TRAINING, ("runs",)),
+    "speech": ((*_MODELS, "tasks/speech.py", "_series/wav.py"), ("fitting", "sithcon", "speeds")),
 }
 
 

@@ -12,7 +12,7 @@ from fractal.report.pages.evidence import evidence_page
 from fractal.report.pages.page import Charts, Folded, PageBlock, Section, Text, missing
 from fractal.report.table import Cell, Table
 
-from . import arena, code, page_charts, summaries
+from . import arena, code, learned_clock, page_charts, speed_charts, summaries
 from .results import Line, read_experiment
 
 _BARS = "Marks: means over the seeds; bars: one sample standard deviation."
@@ -61,6 +61,7 @@ def _trained(
     table: Table,
     row: str,
     groups: Iterable[tuple[tuple[Cell, Cell], str, Sequence[Line]]],
+    series: str | None = None,
 ) -> list[PageBlock]:
     """Test accuracies and training losses; a group is (task, steps), a name and its seeds."""
     losses: dict[str, dict[str, Sequence[Line]]] = {}
@@ -68,7 +69,7 @@ def _trained(
         losses.setdefault(page_charts.title_of(*place), {})[name] = seeds
     return [
         Text(text),
-        Charts(page_charts.accuracies(table, row)),
+        Charts(page_charts.accuracies(table, row, series)),
         Charts([page_charts.losses(*one) for one in losses.items()]),
         Text(f"{_BARS} Bands: range of the training loss.", "note"),
         table,
@@ -124,6 +125,53 @@ def _long_memory(lines: Sequence[Line]) -> list[PageBlock]:
     ]
 
 
+def _selective(lines: Sequence[Line]) -> list[PageBlock]:
+    text = (
+        "The rate at which time passes in each block of the filter bank is 1 (fixed), or computed "
+        "from the input (selective)."
+    )
+    table = learned_clock.selective(lines)
+    found = summaries.grouped(lines, "task", "clock", "rate", "steps").items()
+    groups = [
+        ((task, steps), f"{clock}, {rate}", seeds) for (task, clock, rate, steps), seeds in found
+    ]
+    return _trained(text, table, "clock", groups, "rate")
+
+
+def _synthetic(lines: Sequence[Line]) -> list[PageBlock]:
+    table = learned_clock.synthetic(lines)
+    return [
+        Text(
+            "The two synthetic tasks of the Mamba paper, in runs that are hundreds of times "
+            "shorter."
+        ),
+        Charts(page_charts.accuracies(table, "model")),
+        Text(_BARS, "note"),
+        table,
+    ]
+
+
+def _morse(lines: Sequence[Line]) -> list[PageBlock]:
+    return [
+        Text(
+            "Morse code, learned with every bit repeated 10 times and read with every bit repeated "
+            "1 to 40 times."
+        ),
+        Charts([speed_charts.morse(lines)]),
+        Text(_BARS, "note"),
+        learned_clock.morse(lines),
+    ]
+
+
+def _speech(lines: Sequence[Line]) -> list[PageBlock]:
+    return [
+        Text("Spoken digits by raw waveform, learned at one speed and heard at others."),
+        Charts(speed_charts.speech(lines)),
+        Text(_BARS, "note"),
+        learned_clock.speech(lines),
+    ]
+
+
 _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]] = {
     "recall": ("Recall by age", _recall),
     "initialization": ("Initialization", _initialization),
@@ -131,6 +179,10 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "clock": ("Sampling rate", _clock),
     "models": ("All models", _models),
     "long_memory": ("Long memory", _long_memory),
+    "morse": ("Accuracy against speed: Morse code", _morse),
+    "speech": ("Accuracy against speed: spoken digits", _speech),
+    "selective": ("Learned clock", _selective),
+    "synthetic": ("Selective copying and induction heads", _synthetic),
 }
 
 

@@ -27,6 +27,9 @@ _COLORS = {
     "published 0.9 as printed": figures.GRAY, "normal": figures.VERMILION,
     "fractional": figures.ORANGE, "published": figures.GRAY, "published spectrum": figures.PURPLE,
     "random B": figures.GREEN, "uniform": figures.BLUE, "scale-invariant": figures.VERMILION,
+    "fractal, scale-invariant, selective": figures.PURPLE, "sithcon": figures.BLACK,
+    "fractal, scale-invariant, path": figures.GRAY, "fractal, uniform, selective": figures.SKY,
+    "s5, resampled": figures.SKY, "log-mel, logistic regression": figures.BLACK,
 }  # fmt: skip
 _MOST_LINES = 8  # of a chart on recall; of more, those with a color of their own are shown
 _ACCURACY = "test accuracy"

@@ -11,7 +11,7 @@ from typing import Any
 
 from fractal.report.table import Cell, Goal, Table, markdown, spread, value
 
-from . import arena, code, summaries
+from . import arena, code, learned_clock, summaries
 from .results import Line, read_experiment, stale_note
 
 PAGES = ("README.md", "docs/results.md", "docs/lra.md")
@@ -283,6 +283,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "filter bank": _captioned(summaries.filter_bank, "filter_bank"),
     "models": _captioned(summaries.models, "models"),
     "long memory": _captioned(summaries.long_memory, "long_memory"),
+    "morse": _captioned(learned_clock.morse, "morse"),
+    "speech": _captioned(learned_clock.speech, "speech"),
+    "selective": _captioned(learned_clock.selective, "selective"),
+    "synthetic": _captioned(learned_clock.synthetic, "synthetic"),
 }
 
 

@@ -137,6 +137,42 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
         "best_24": number,
         "alphas": perhaps_numbers,
     },
+    "selective": {
+        "task": text,
+        "clock": text,
+        "rate": text,
+        "seed": number,
+        "parameters": number,
+        **_TRAINED,
+        "curve": points,
+    },
+    "synthetic": {
+        "task": text,
+        "model": text,
+        "length": number,
+        "seed": number,
+        "parameters": number,
+        "steps": number,
+        "late_loss": number,
+        "test_accuracy": number,
+        "curve": points,
+    },
+    "morse": {
+        "model": text,
+        "seed": number,
+        "parameters": number,
+        "steps": number,
+        "accuracy": scores,
+    },
+    "speech": {
+        "model": text,
+        "rate": number,
+        "split": text,
+        "seed": number,
+        "parameters": number,
+        "steps": number,
+        "accuracy": scores,
+    },
 }
 
 

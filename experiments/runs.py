@@ -1,8 +1,9 @@
 """How experiments are run: each case on a core of its own, one line of JSON per case.
 
-A case is measured if results/NAME.jsonl has no line for it, or a stale one, which is replaced. An
-interrupted experiment continues when it is called again. Models are trained by
-`fractal.train.compare` in runs/experiments, by settings and code, so that experiments share them.
+A case is measured if results/NAME.jsonl has no line for it, or a stale one, which is replaced;
+missing ones come first. An interrupted experiment continues when it is called again. Models are
+trained by `fractal.train.compare` in runs/experiments, by settings and code, so that experiments
+share them.
 """
 
 import concurrent.futures
@@ -72,8 +73,10 @@ def main(experiment: Callable[[], None]) -> None:
 def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
     """Measure the cases that are missing or stale in results/NAME.jsonl: `measure(**case)`."""
     path = ROOT / "results" / f"{name}.jsonl"
-    fresh = [line for line in _lines(path) if not results.is_stale(name, line)]
-    todo = [case for case in cases if not any(case.items() <= line.items() for line in fresh)]
+    kept = _lines(path)
+    fresh = [line for line in kept if not results.is_stale(name, line)]
+    todo = [case for case in cases if not _among(case, fresh)]
+    todo.sort(key=lambda case: _among(case, kept))
     origin = {"code": code.current(name), "provenance": provenance()}
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "runs" / "compiled"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
@@ -97,6 +100,10 @@ def _lines(path: pathlib.Path) -> list[dict]:
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _among(case: dict, lines: list[dict]) -> bool:
+    return any(case.items() <= line.items() for line in lines)
 
 
 def _replace(path: pathlib.Path, case: dict, line: dict) -> None:

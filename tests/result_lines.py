@@ -82,6 +82,41 @@ def all_lines() -> dict[str, list[dict]]:
             for model in ("ar", "fractal")
             for seed in range(2)
         ],
+        "selective": [
+            trained(seed, accuracy + seed / 10, task="listops", clock=clock, rate=rate)
+            for clock in ("uniform", "scale-invariant")
+            for rate, accuracy in (("selective", 0.5), ("fixed", 0.4))
+            for seed in range(2)
+        ],
+        "synthetic": [
+            trained(seed, accuracy, task=task, model=model, length=256)
+            for task in ("selective copying", "induction heads")
+            for model, accuracy in (("s5", 0.07), ("fractal, uniform, selective", 0.8))
+            for seed in range(2)
+        ],
+        "morse": [
+            {
+                "model": model, "seed": seed, "steps": 200, "parameters": 14_000,
+                "accuracy": {"1": low, "10": 1.0, "40": low + seed / 10, "10, pause 50": 0.5}
+                | more,
+            }
+            for model, low, more in (
+                ("s5", 0.02, {"1, rescaled Δ": 0.9, "40, rescaled Δ": 0.8}), ("sithcon", 0.6, {}),
+            )
+            for seed in range(2)
+        ],
+        "speech": [
+            {
+                "model": model, "seed": seed, "steps": 400, "parameters": 14_000, "rate": 2000,
+                "split": split, "accuracy": {"trained": 0.8, "speed 2": 0.3 + seed / 10} | more,
+            }
+            for split in ("recordings", "speakers")
+            for model, more in (
+                ("s5", {"speed 2, rescaled Δ": 0.7, "tempo 2": 0.5, "silence 1 s": 0.6}),
+                ("log-mel, logistic regression", {"tempo 2": 0.75, "silence 1 s": 0.2}),
+            )
+            for seed in range(2)
+        ],
     }  # fmt: skip
 
 

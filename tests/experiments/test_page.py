@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments import page, summaries
+from experiments import learned_clock, page, summaries
 from experiments.results import EXPERIMENTS, read_experiment
 from fractal.report.pages.page import render
 from fractal.report.table import shown
@@ -30,6 +30,10 @@ def test_every_cell_of_the_experiments_is_on_the_page(text, tmp_path):
         *summaries.clock(lines["clock"]).values(),
         summaries.models(lines["models"]),
         summaries.long_memory(lines["long_memory"]),
+        learned_clock.selective(lines["selective"]),
+        learned_clock.synthetic(lines["synthetic"]),
+        learned_clock.morse(lines["morse"]),
+        learned_clock.speech(lines["speech"]),
     ]
     parsed = check_self_contained(text)
     on_page = {t for tag in ("td", "th", "strong") for t in parsed.texts[tag]}

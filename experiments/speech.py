@@ -1,0 +1,249 @@
+"""Spoken digits learned at one speed: which models understand them at others, and after a pause?
+
+`FRACTAL_SPEECH=DIR python -m experiments.speech`, DIR: the Free Spoken Digit Dataset
+
+Raw waveforms, in the reduced form at 2 kHz and at most one second, then at 8 kHz. Training on the
+official training set, or without the last speaker. A recording at s times the speed has the same
+samples as the recording at 1/s times the sampling rate; "rescaled Δ" is for a known sampling rate.
+At another tempo the pitch stays. All networks are causal and average over time, so that they can be
+read at any moment. "resampled": all recordings are brought to the same number of samples first,
+which needs the whole recording.
+"""
+
+import functools
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from fractal import baselines
+from fractal.nn import FractalSSM, SequenceModel
+from fractal.tasks import DataError
+from fractal.tasks.speech import Recording, is_official_test, read_recordings
+from fractal.train import parameter_count
+
+from . import runs, speeds
+from .fitting import fitted
+from .sithcon import SITHCon
+
+RATES = (2000, 8000)  # trained
+SPEEDS = {0.25: (4, 1), 0.5: (2, 1), 0.71: (7, 5), 1.41: (5, 7), 2.0: (1, 2), 4.0: (1, 4)}
+TEMPOS = (0.5, 0.71, 1.41, 2.0)
+PAUSES = (0.25, 1.0)  # seconds
+STEPS, BATCH, WIDTH, DEPTH = 400, 16, 32, 2
+SPLITS = ("recordings", "speakers")
+_DIGITS = 10
+_SECONDS = 1.0
+_SAME = 1000  # samples of a recording that is resampled
+_CLASSICAL, _SITHCON, _RESAMPLED = "log-mel, logistic regression", "sithcon", "s5, resampled"
+_RESCALABLE = ("fractal, uniform", "fractal, uniform, selective", "s5", "s4d", "lmu")
+_FRAMES, _BANDS, _WINDOW = 20, 16, 0.032
+
+
+def mixers(length: int) -> dict[str, dict[str, Any]]:
+    """The parts of each network, of about the same parameter count."""
+    ours = functools.partial(FractalSSM, order=8, length=length)
+    free = functools.partial(ours, clock="scale-invariant")
+    dt = {"dt_min": 2 / length, "dt_max": 0.5}
+    s5 = {"mixer": functools.partial(baselines.S5, order=80, **dt), "gate": "half_glu2"}
+    return {
+        "fractal, scale-invariant": {"mixer": free},
+        "fractal, uniform": {"mixer": ours},
+        "s5": s5,
+        "fractal, scale-invariant, selective": {"mixer": functools.partial(free, selective=True)},
+        "fractal, uniform, selective": {"mixer": functools.partial(ours, selective=True)},
+        "fractal, scale-invariant, path": {"mixer": functools.partial(free, rate="path")},
+        _RESAMPLED: s5,
+        "s4d": {"mixer": functools.partial(baselines.S4D, order=122, **dt), "gate": "full_glu"},
+        "lmu": {"mixer": functools.partial(baselines.LMU, order=16, memories=8, window=length)},
+    }
+
+
+MODELS = (_CLASSICAL, *mixers(1), _SITHCON)
+
+
+@functools.cache
+def recordings() -> list[Recording]:
+    """The recordings in the folder that FRACTAL_SPEECH names."""
+    folder = os.environ.get("FRACTAL_SPEECH")
+    if not folder:
+        raise DataError("set FRACTAL_SPEECH to the folder of the Free Spoken Digit Dataset")
+    return read_recordings(pathlib.Path(folder))
+
+
+def conditions(rate: int) -> dict[str, Callable[[Recording], np.ndarray]]:
+    """The samples of a recording, at the trained rate, under each condition of the test."""
+
+    def plain(one: Recording, up: int = 1, down: int = 1) -> np.ndarray:
+        return speeds.resampled(one.samples[: int(_SECONDS * one.rate)], up * rate, down * one.rate)
+
+    def tempo(one: Recording, speed: float) -> np.ndarray:
+        changed = speeds.stretched(one.samples[: int(_SECONDS * one.rate)], speed, one.rate)
+        return speeds.resampled(changed, rate, one.rate)
+
+    def paused(one: Recording, seconds: float, level: float) -> np.ndarray:
+        samples = plain(one)
+        level *= float(np.sqrt(np.mean(samples**2)))
+        return speeds.after(samples, seconds, rate, level, one.number)
+
+    found: dict[str, Callable] = {"trained": plain}
+    found |= {
+        f"speed {speed:g}": functools.partial(plain, up=up, down=down)
+        for speed, (up, down) in SPEEDS.items()
+    }
+    found |= {f"tempo {speed:g}": functools.partial(tempo, speed=speed) for speed in TEMPOS}
+    for name, level in (("silence", 0.0), ("noise", 0.1)):
+        found |= {
+            f"{name} {pause:g} s": functools.partial(paused, seconds=pause, level=level)
+            for pause in PAUSES
+        }
+    return found
+
+
+def measure(model: str, rate: int, split: str, seed: int) -> dict:
+    """Accuracy under all conditions, with and without rescaling Δ."""
+    last = max(one.speaker for one in recordings())
+    held = [one.speaker == last if split == "speakers" else is_official_test(one)
+            for one in recordings()]  # fmt: skip
+    train = [one for one, apart in zip(recordings(), held, strict=True) if not apart]
+    test = [one for one, apart in zip(recordings(), held, strict=True) if apart]
+    ways = conditions(rate)
+    scale = float(np.sqrt(np.mean(np.concatenate([ways["trained"](one) for one in train]) ** 2)))
+    same = _same_length if model == _RESAMPLED else (lambda samples: samples)
+
+    def heard(chosen: list[Recording], way: str) -> list[np.ndarray]:
+        return [(same(ways[way](one)) / scale).astype(np.float32) for one in chosen]
+
+    labels = np.array([one.digit for one in train])
+    known = heard(train, "trained")
+    if model == _CLASSICAL:
+        answer, about = _classical(known, labels, rate)
+    else:
+        answer, about = _network(model, known, labels, rate, seed)
+    right, accuracy = np.array([one.digit for one in test]), {}
+    for way in ways:
+        speed = float(way.removeprefix("speed ")) if way.startswith("speed") else 1.0
+        signals = heard(test, way)
+        for dt in sorted({1.0, speed}) if model in _RESCALABLE else (1.0,):
+            label = way if dt == 1.0 else f"{way}, rescaled Δ"
+            accuracy[label] = round(float(np.mean(answer(signals, dt) == right)), 4)
+    return about | {"accuracy": accuracy}
+
+
+def _same_length(samples: np.ndarray) -> np.ndarray:
+    """The recording with a fixed number of samples, as if its speed were always the same."""
+    place = np.arange(_SAME) * len(samples) / _SAME
+    return np.interp(place, np.arange(len(samples)), samples)
+
+
+def _network(
+    model: str, known: list[np.ndarray], labels: np.ndarray, rate: int, seed: int
+) -> tuple[Callable[[list[np.ndarray], float], np.ndarray], dict]:
+    """A trained network as a function of signals and Δ, and its size and learning curve."""
+    length, key = _SAME if model == _RESAMPLED else int(_SECONDS * rate), jax.random.key(seed)
+    net: Any
+    if model == _SITHCON:
+        net = SITHCon(1, _DIGITS, channels=16, taps=11, tau_min=1.0, tau_max=4.0 * length,
+                      count=80, k=15, key=key)  # fmt: skip
+    else:
+        net = SequenceModel(inputs=1, outputs=_DIGITS, width=WIDTH, depth=DEPTH, tokens=False,
+                            key=key, **mixers(length)[model])  # fmt: skip
+
+    def draw(rng: np.random.Generator) -> tuple:
+        rows = rng.integers(0, len(known), BATCH)
+        return *padded([known[i] for i in rows], length), labels[rows]
+
+    net, curve = fitted(net, draw, _loss, STEPS, seed)
+
+    def answer(signals: list[np.ndarray], dt: float) -> np.ndarray:
+        longest = max(map(len, signals))
+        size = length << max(0, (-(-longest // length) - 1).bit_length())  # few shapes
+        rows = [*signals, *[signals[0]] * (-len(signals) % BATCH)]
+        found = [
+            np.asarray(_answers(net, *map(jnp.asarray, (*padded(rows[i : i + BATCH], size), dt))))
+            for i in range(0, len(rows), BATCH)
+        ]
+        return np.concatenate(found)[: len(signals)]
+
+    about = {"parameters": parameter_count(net), "steps": STEPS}
+    return answer, about | {"late_loss": curve[-1][1], "curve": curve}
+
+
+def padded(signals: list[np.ndarray], length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Signals as one array (signals, length, 1), and the number of samples of each."""
+    inputs = np.zeros((len(signals), length, 1), np.float32)
+    for place, one in zip(inputs, signals, strict=True):
+        place[: len(one), 0] = one
+    return inputs, np.array([len(one) for one in signals], np.int32)
+
+
+def _loss(net: Any, inputs: jax.Array, lengths: jax.Array, labels: jax.Array) -> jax.Array:
+    logits = jax.vmap(lambda x, length: net(x, lengths=length))(inputs, lengths)
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+
+@eqx.filter_jit
+def _answers(net: Any, inputs: jax.Array, lengths: jax.Array, dt: jax.Array) -> jax.Array:
+    more = {} if isinstance(net, SITHCon) else {"dt": dt}
+    return jax.vmap(lambda x, n: net(x, lengths=n, **more))(inputs, lengths).argmax(-1)
+
+
+def _classical(
+    known: list[np.ndarray], labels: np.ndarray, rate: int
+) -> tuple[Callable[[list[np.ndarray], float], np.ndarray], dict]:
+    """Logistic regression on log-mel features."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    def features(signals: list[np.ndarray]) -> np.ndarray:
+        return np.stack([log_mel(one, rate).ravel() for one in signals])
+
+    fit = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=300))
+    fit.fit(features(known), labels)
+    count = _DIGITS * (_FRAMES * _BANDS + 1)
+    about = {"parameters": count, "steps": 0, "late_loss": None, "curve": []}
+    return lambda signals, dt: fit.predict(features(signals)), about
+
+
+def log_mel(samples: np.ndarray, rate: int) -> np.ndarray:
+    """Log energies (frames, bands) of mel bands, in frames evenly spaced over the recording."""
+    size = 1 << int(_WINDOW * rate - 1).bit_length()
+    long = np.pad(samples, (0, max(0, size - len(samples))))
+    starts = np.linspace(0, len(long) - size, _FRAMES).astype(int)
+    frames = long[starts[:, None] + np.arange(size)] * np.hanning(size)
+    power = np.abs(np.fft.rfft(frames, axis=1)) ** 2
+    return np.log(power @ _mel_bands(size, rate).T + 1e-3)
+
+
+@functools.cache
+def _mel_bands(size: int, rate: int) -> np.ndarray:
+    """Triangular weights (bands, frequencies), evenly spaced on the mel scale."""
+    top = 2595 * np.log10(1 + rate / 2 / 700)
+    edges = 700 * (10 ** (np.linspace(0, top, _BANDS + 2) / 2595) - 1)
+    hertz = np.fft.rfftfreq(size, 1 / rate)
+    left, middle, right = (edges[i : i + _BANDS, None] for i in range(3))
+    up, down = (hertz - left) / (middle - left), (right - hertz) / (right - middle)
+    return np.maximum(0, np.minimum(up, down))
+
+
+def main() -> None:
+    recordings()  # an error before any case
+    cases = [
+        {"model": model, "rate": rate, "split": split, "seed": seed}
+        for rate in RATES
+        for split in SPLITS
+        for seed in runs.SEEDS
+        for model in MODELS
+    ]
+    runs.run("speech", cases, measure)
+
+
+if __name__ == "__main__":
+    runs.main(main)
