@@ -32,11 +32,15 @@ def _layers():
         "invariant": FractalSSM(WIDTH, **invariant),
         "invariant-both": FractalSSM(WIDTH, bidirectional=True, **invariant),
         "bilinear": FractalSSM(WIDTH, discretization="bilinear", **options),
+        "selective-both": FractalSSM(WIDTH, bidirectional=True, selective=True, **invariant),
+        "path": FractalSSM(WIDTH, selective=True, rate="path", **invariant),
+        "path-both": FractalSSM(WIDTH, bidirectional=True, rate="path", **options),
         "s5": S5(WIDTH, order=4, blocks=1, bidirectional=True, key=jax.random.key(0)),
     }
 
 
-# Per case: layer, whether steps are irregular, padding, whether it resumes from a state.
+# Per case: layer, whether steps are irregular (None: without dt), padding, whether it resumes from a
+# state.
 LAYER_CASES = {
     "constant steps": ("uniform", False, None, True),
     "irregular steps": ("uniform", True, "lengths", True),
@@ -46,6 +50,9 @@ LAYER_CASES = {
     "scale-invariant, resumed": ("invariant", True, "mask", True),
     "scale-invariant, both directions": ("invariant-both", True, "lengths", False),
     "bilinear": ("bilinear", True, "lengths", True),
+    "selective, both directions": ("selective-both", True, "lengths", False),
+    "path, resumed": ("path", None, "mask", True),
+    "path, both directions": ("path-both", None, "mask", False),
     "S5": ("s5", True, "mask", False),
     "no real step": ("uniform", False, "none", True),
 }
@@ -99,6 +106,7 @@ def _layer_case(layer, irregular, padding, resumed) -> dict[str, float]:
     u = jnp.asarray(rng.standard_normal((LENGTH, WIDTH)))
     weights = jnp.asarray(rng.standard_normal((LENGTH, WIDTH)))
     dt = jnp.asarray(rng.uniform(0.3, 2.0, LENGTH)) if irregular else jnp.asarray(0.7)
+    dt = None if irregular is None else dt
     state = layer(jnp.asarray(rng.standard_normal((6, WIDTH))))[1] if resumed else None
     keywords, specs = _padding(padding)
 

@@ -12,13 +12,14 @@ from jaxtyping import Array, Float
 from .pair import Pair
 
 
-def gate_and_complement(method: str, w: Pair, elapsed: Float[Array, "*time"]) -> tuple[Pair, Pair]:
+def gate_and_complement(method: str, w: Pair, elapsed: Float[Array, "..."]) -> tuple[Pair, Pair]:
     """The gate g and the input weight 1 − g of each mode for λδ = w · elapsed.
 
-    With one elapsed time per step they have a time axis. 1 − g is computed without cancellation for
-    small δ. For an infinite elapsed time g = 0.
+    With one elapsed time per step, or per step and group of modes (see `over_modes`), they have a
+    time axis. 1 − g is computed without cancellation for small δ. For an infinite elapsed time
+    g = 0.
     """
-    infinite = jnp.isinf(elapsed if elapsed.ndim == 0 else elapsed[:, None])
+    infinite = jnp.isinf(elapsed if elapsed.ndim == 0 else over_modes(elapsed, w))
     decay, phase = _exponent(w, elapsed).parts
     if method == "zoh":
         modulus = jnp.exp(-decay)
@@ -41,20 +42,31 @@ def gate_and_complement(method: str, w: Pair, elapsed: Float[Array, "*time"]) ->
     )
 
 
-def finite(elapsed: Float[Array, "*time"]) -> Float[Array, "*time"]:
+def over_modes(elapsed: Float[Array, "time *groups"], w: Pair) -> Float[Array, "time modes_or_1"]:
+    """Elapsed times with an axis that broadcasts over the modes.
+
+    Each group is an equal number of successive modes.
+    """
+    if elapsed.ndim == 1:
+        return elapsed[:, None]
+    shape = (*elapsed.shape, len(w.real) // elapsed.shape[1])
+    return jnp.broadcast_to(elapsed[:, :, None], shape).reshape(len(elapsed), -1)
+
+
+def finite(elapsed: Float[Array, "..."]) -> Float[Array, "..."]:
     """Replace infinite elapsed times, which do not contribute to the gradient, by 0."""
     return jnp.where(jnp.isinf(elapsed), 0.0, elapsed)
 
 
-def bilinear_slope(w: Pair, elapsed: Float[Array, " time"]) -> Pair:
+def bilinear_slope(w: Pair, elapsed: Float[Array, "time *groups"]) -> Pair:
     """−dg/d(λδ) = 1/(1 + λδ/2)² of the bilinear gate, per step."""
     slope = 1 / (1 + lax.complex(*_exponent(w, elapsed).parts) / 2) ** 2
     return Pair(slope.real, slope.imag)
 
 
-def _exponent(w: Pair, elapsed: Float[Array, "*time"]) -> Pair:
+def _exponent(w: Pair, elapsed: Float[Array, "..."]) -> Pair:
     """λδ of each mode, with a time axis for one elapsed time per step."""
     time = finite(elapsed)
     if elapsed.ndim == 0:
         return w.scale(time)
-    return w[None].scale(time[:, None])
+    return w[None].scale(over_modes(time, w))

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Complex, Float
 
-from .discretize import bilinear_slope, finite, gate_and_complement
+from .discretize import bilinear_slope, finite, gate_and_complement, over_modes
 from .pair import Pair, complex_to_real
 from .sharding import entering, is_first, previous, varying
 from .solvers import Step, assemble, average_step, scan_step, solve, transposed_step
@@ -81,7 +81,7 @@ def average(
     scans: Scans,
     discretization: str,
     w: Pair,
-    elapsed: tuple[Float[Array, " time"], ...],
+    elapsed: tuple[Float[Array, "time *groups"], ...],
     v: Float[Array, "time re_im"],
     starts: Starts,
 ) -> Float[Array, "time total"]:
@@ -91,7 +91,8 @@ def average(
 
     - `discretization`: of the gates.
     - `w`: λ per unit of time: decay and rotation of each mode.
-    - `elapsed`: for each scan, the elapsed time per step. An infinite time gives g = 0.
+    - `elapsed`: for each scan, the elapsed time per step, or per step and group of modes (see
+      `over_modes`). An infinite time gives g = 0.
     - `v`: steady-state response to the input of each step.
     - `starts`: for each scan, the state before its first step; None is zero.
     """
@@ -101,7 +102,9 @@ def average(
     return _average(scans, discretization, w, elapsed, per_scan, v, starts)
 
 
-def _materialized_gates(discretization: str, w: Pair, elapsed: Float[Array, " time"]) -> Pair:
+def _materialized_gates(
+    discretization: str, w: Pair, elapsed: Float[Array, "time *groups"]
+) -> Pair:
     """The gates of all steps.
 
     On CPUs in a loop, since XLA would otherwise recompute them in every pass and for every sequence
@@ -113,7 +116,7 @@ def _materialized_gates(discretization: str, w: Pair, elapsed: Float[Array, " ti
         return gate_and_complement(discretization, w, elapsed)[0]
 
     def in_blocks(w, elapsed):
-        return lax.map(functools.partial(at_once, w), elapsed, batch_size=256)
+        return lax.map(lambda step: at_once(w, step[None])[0], elapsed, batch_size=256)
 
     return lax.platform_dependent(w, elapsed, cpu=in_blocks, default=at_once)
 
@@ -141,8 +144,8 @@ def _(scans, discretization, primals, tangents):
         else:
             before = previous(scans.axis_name, reverse, states, start)
             difference = bilinear_slope(w, times) * (value - Pair.split(before, paired=True))
-        from_gates = dw * difference.scale(finite(times)[:, None]) + (w * difference).scale(
-            dtimes[:, None]
+        from_gates = dw * difference.scale(over_modes(finite(times), w)) + (w * difference).scale(
+            over_modes(dtimes, w)
         )
         right.append((dvalue - g * dvalue + from_gates).join())
     return x, _linear(scans, gates, _with_starts(scans, gates, tuple(right), dstarts))
@@ -152,7 +155,7 @@ def states(
     scans: Scans,
     discretization: str,
     modes: tuple[Pair, Complex[Array, "modes width"]],
-    elapsed: tuple[Float[Array, "*time"], ...],
+    elapsed: tuple[Float[Array, "..."], ...],
     signal: Float[Array, "time width"],
     starts: Starts,
 ) -> Float[Array, "time total"]:
@@ -161,7 +164,8 @@ def states(
     **Arguments:**
 
     - `modes`: λ per unit of time (decay and rotation) and the steady-state response B/λ.
-    - `elapsed`: for each scan, elapsed time per step, or a scalar if it is constant.
+    - `elapsed`: for each scan, elapsed time per step, or per step and group of modes, or a scalar
+      if it is constant.
     - `signal`: the input of the layer.
     - `starts`: for each scan, the state before its first step; None is zero.
     """

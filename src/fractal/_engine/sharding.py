@@ -54,6 +54,31 @@ def previous(
     return jnp.concatenate([x[1:], before[None]] if reverse else [before[None], x[:-1]])
 
 
+def hold_last(
+    axis_name: str | None,
+    reverse: bool,
+    x: Float[Array, "time width"],
+    kept: Bool[Array, " time"],
+    start: Float[Array, " width"],
+) -> Float[Array, "time width"]:
+    """The last row where `kept` is true, up to and including each step; `start` before the first.
+
+    In reverse time if `reverse`.
+    """
+    if reverse:
+        x, kept = x[::-1], kept[::-1]
+    last = lax.cummax(jnp.where(kept, jnp.arange(len(x)), -1))
+    if axis_name is not None:
+        found, rows = lax.all_gather((last[-1] >= 0, x[jnp.maximum(last[-1], 0)]), axis_name)
+        numbers, part = jnp.arange(len(found)), part_number(axis_name)
+        if reverse:
+            numbers, part = numbers[::-1], len(found) - 1 - part
+        owner = jnp.argmax(jnp.where(found & (numbers < part), numbers + 1, 0))
+        start = jnp.where((found & (numbers < part)).any(), rows[owner], start)
+    held = jnp.where((last >= 0)[:, None], x[jnp.maximum(last, 0)], start[None])
+    return held[::-1] if reverse else held
+
+
 def varying(axis_name: str | None, tree: T) -> T:
     """Declare to `shard_map` that arrays, equal on all devices, may differ between them.
 

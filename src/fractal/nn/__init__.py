@@ -27,6 +27,8 @@ from ._model_state import ModelState as ModelState
 from ._norms import BatchNorm as BatchNorm
 from ._norms import LayerNorm as LayerNorm
 from ._norms import Statistics as Statistics
+from ._rate import PathRate as PathRate
+from ._rate import SelectiveRate as SelectiveRate
 from ._roles import Role as Role
 from ._roles import role as role
 from ._roles import roles as roles

@@ -9,6 +9,7 @@ then have the same axes after the axis of time.
 If time is sharded over a mesh axis, a part starts after the durations of all parts before it.
 """
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -49,23 +50,23 @@ def elapsed_per_step(
     starts = jnp.concatenate([time[None], ends[:-1]])
     begun = starts > 0
     # Both `where` are needed: the unused branch must have a finite gradient too.
-    elapsed = jnp.log1p(durations / jnp.where(begun, starts, 1.0))
+    elapsed = _log_growth(durations, jnp.where(begun, starts, 1.0))
     return jnp.where(begun, elapsed, jnp.where(durations > 0, jnp.inf, 0.0))
 
 
 def reversed_elapsed(
     clock: str,
     length: int,
-    dt: Float[Array, "*steps"],
+    zero: Float[Array, "*clocks"],
+    dt: Float[Array, "..."],
     mask: Bool[Array, " time"] | None,
     axis_name: str | None = None,
 ) -> Float[Array, "..."]:
-    """Elapsed time per step of the reverse scan, whose time starts at the last sample."""
+    """Elapsed time per step of the reverse scan, whose time is `zero` before the last sample."""
     if clock == "uniform":
-        return elapsed_per_step(clock, length, jnp.zeros((), dt.dtype), dt, mask)
-    backward = jnp.broadcast_to(dt, (length,))[::-1]
+        return elapsed_per_step(clock, length, zero, dt, mask)
+    backward = jnp.broadcast_to(dt, (length, *zero.shape))[::-1]
     mask = None if mask is None else mask[::-1]
-    zero = jnp.zeros((), dt.dtype)
     return elapsed_per_step(clock, length, zero, backward, mask, axis_name, reverse=True)[::-1]
 
 
@@ -83,6 +84,20 @@ def advance(
         return accumulate(time, lost, dt * count.astype(dt.dtype))
     duration = _per_step(length, time, dt, mask).sum(axis=0)
     return accumulate(time, lost, total(axis_name, duration))
+
+
+@jax.custom_jvp
+def _log_growth(duration: Float[Array, "..."], time: Float[Array, "..."]) -> Float[Array, "..."]:
+    """log((time + duration)/time)."""
+    return jnp.log1p(duration / time)
+
+
+@_log_growth.defjvp
+def _(primals, tangents):
+    # Squares of times, which may overflow, do not occur.
+    (duration, time), (dduration, dtime) = primals, tangents
+    end = time + duration
+    return _log_growth(duration, time), dduration / end - (duration / end) * (dtime / time)
 
 
 def _per_step(

@@ -83,11 +83,11 @@ def init_parameters(
     )
 
 
-def per_mode(x: Float[Array, " steps"], sizes: tuple[int, ...]) -> Float[Array, " modes"]:
+def per_mode(x: Float[Array, "*time steps"], sizes: tuple[int, ...]) -> Float[Array, "*time modes"]:
     """Repeat values per block for the modes of the block; values per mode are unchanged."""
-    if len(x) == sum(sizes):
+    if x.shape[-1] == sum(sizes):
         return x
-    return x[np.repeat(np.arange(len(sizes)), sizes)]
+    return x[..., np.repeat(np.arange(len(sizes)), sizes)]
 
 
 def _resonant(

@@ -12,7 +12,7 @@ from jaxtyping import PyTree
 
 from .._checks import check_choice
 
-Role = Literal["dynamics", "step_size", "input", "readout", "buffer", "weight"]
+Role = Literal["dynamics", "step_size", "rate", "input", "readout", "buffer", "weight"]
 
 _KEY = "fractal.role"
 
@@ -22,9 +22,9 @@ def role(name: Role) -> dict[str, Any]:
 
     **Arguments:**
 
-    - `name`: `"dynamics"` (eigenvalues of the recurrence), `"step_size"` (Δ), `"input"` (B),
-      `"readout"` (C and D), `"buffer"` (an array that is not trained, such as a running average) or
-      `"weight"` (all others; the default).
+    - `name`: `"dynamics"` (eigenvalues of the recurrence), `"step_size"` (Δ), `"rate"` (of a clock
+      that depends on the input), `"input"` (B), `"readout"` (C and D), `"buffer"` (an array that is
+      not trained, such as a running average) or `"weight"` (all others; the default).
 
     The role applies to all arrays within the field, unless a nested module declares another.
 

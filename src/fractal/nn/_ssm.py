@@ -33,6 +33,7 @@ from .._spectra import spectrum
 from ._clock import advance, elapsed_per_step, reversed_elapsed
 from ._filter_bank import FreeBank, LearnedAlphaBank
 from ._initial import init_parameters, per_mode
+from ._rate import RATES, PathRate, SelectiveRate, durations, last_sample, make_rate
 from ._roles import role
 from ._running_sum import accumulate
 
@@ -48,13 +49,16 @@ class FractalState(NamedTuple):
 
     **Fields:**
 
+    - `time`: one per block for `selective=True`.
     - `modes_lost`: None for the uniform clock, whose modes forget at a fixed rate.
+    - `last_input`: the last sample, for `rate="path"`; otherwise None.
     """
 
     modes: Complex[Array, " modes"]
-    time: Float[Array, ""]
+    time: Float[Array, "*blocks"]
     modes_lost: Complex[Array, "2 modes"] | None
-    time_lost: Float[Array, "2"]
+    time_lost: Float[Array, "2 *blocks"]
+    last_input: Float[Array, " width"] | None = None
 
 
 class FractalSSM(eqx.Module):
@@ -84,6 +88,7 @@ class FractalSSM(eqx.Module):
     discretization: str = eqx.field(static=True)
     bidirectional: bool = eqx.field(static=True)
     scan: str = eqx.field(static=True, default="auto")
+    rate: SelectiveRate | PathRate | None = eqx.field(default=None, metadata=role("rate"))
 
     def __init__(
         self,
@@ -93,6 +98,8 @@ class FractalSSM(eqx.Module):
         alphas: float | Sequence[float] | None = None,
         init: str = "normal",
         clock: str = "uniform",
+        selective: bool = False,
+        rate: str | None = None,
         bidirectional: bool = False,
         learn_alpha: bool = False,
         discretization: str = "zoh",
@@ -117,6 +124,11 @@ class FractalSSM(eqx.Module):
           for small α).
         - `clock`: `"uniform"`, or `"scale-invariant"` for states that do not depend on the sampling
           rate of the input.
+        - `selective`: let time pass at a rate that is computed from the input, one per block: r =
+          softplus(w·u + c), 1 initially. `dt` multiplies it.
+        - `rate`: `"path"`: time passes as the input changes, by |Δu|/√width per sample, so that the
+          state does not depend on pauses, repetitions or the speed of the signal. The signal starts
+          at zero; `dt` must be None. With `selective`, by ‖w ∘ Δu‖ for learned w per block.
         - `bidirectional`: add a second scan, in reverse time.
         - `learn_alpha`: parameterize the eigenvalues and gains of a block by one learned α in
           [0.01, 0.94], initialized from `alphas`.
@@ -138,6 +150,9 @@ class FractalSSM(eqx.Module):
         bidirectional = check_flag("bidirectional", bidirectional)
         learn_alpha = check_flag("learn_alpha", learn_alpha)
         alphas = DEFAULT_ALPHAS if alphas is None else _as_tuple("alphas", alphas)
+        selective = check_flag("selective", selective)
+        if rate is not None:
+            check_choice("rate", rate, RATES)
         if not alphas:
             raise ValueError("alphas must contain at least one value")
         check_choice("clock", clock, CLOCKS)
@@ -156,6 +171,7 @@ class FractalSSM(eqx.Module):
         check_memory(16.0 * width * sum(self.sizes), f"width={width} and order={order}")
         self.clock, self.discretization = clock, discretization
         self.bidirectional, self.scan = bidirectional, scan
+        self.rate = make_rate(rate, selective, len(self.sizes), width)
 
         rates = jnp.asarray(np.concatenate([block.rates for block in blocks]))
         gains = jnp.asarray(np.concatenate([block.gains for block in blocks]))
@@ -185,6 +201,9 @@ class FractalSSM(eqx.Module):
             raise ValueError(f"B and C must have the shapes of {modes} modes and {width} channels")
         if len(self.log_dt) not in (modes, len(self.sizes)):
             raise ValueError("log_dt must have one entry per mode or per block")
+        weight = None if self.rate is None else self.rate.weight
+        if weight is not None and weight.shape != (len(self.sizes), width):
+            raise ValueError(f"rate must have weights for {len(self.sizes)} blocks")
 
     @compiled_call
     def __call__(
@@ -204,6 +223,7 @@ class FractalSSM(eqx.Module):
         - `u`: the input, (time, width).
         - `state`: state to resume from; `initial_state()` by default.
         - `dt`: durations of the samples, non-negative: a scalar, or one per step; 1 by default.
+          None for `rate="path"`.
         - `lengths`: number of real steps; later steps are padding, which does not change the state.
         - `mask`: boolean, False at padding, which may be at any step. `lengths` is faster.
         - `axis_name`: inside `jax.shard_map`, the mesh axis over which time is sharded. `u`, `mask`
@@ -212,7 +232,7 @@ class FractalSSM(eqx.Module):
         """
         u = check_sequence(u, len(self.D))
         length = len(u)
-        dt = check_durations(dt, length, self.D.dtype)
+        dt = self._check_dt(dt, length)
         kept, end = check_padding(lengths, mask, length, axis_name)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
@@ -223,15 +243,20 @@ class FractalSSM(eqx.Module):
 
         signal = mask_padding(u.astype(self.D.dtype), kept)
         clock_mask = kept if end is None else None
-        elapsed = (elapsed_per_step(self.clock, length, state.time, dt, clock_mask, axis_name),)
+        forward, backward = durations(
+            self.rate, signal, dt, clock_mask, state.last_input, axis_name
+        )
+        ahead = elapsed_per_step(self.clock, length, state.time, forward, clock_mask, axis_name)
+        elapsed = (self._grouped(ahead),)
         start = complex_to_real(state.modes)
         if fresh or state.modes_lost is None:
             reverse, starts = (False,), (start,)
             if self.bidirectional:
                 # On the scale-invariant clock the start of the reverse scan depends on the padding.
                 reverse_mask = clock_mask if self.clock == "uniform" else kept
-                backward = reversed_elapsed(self.clock, length, dt, reverse_mask, axis_name)
-                elapsed = *elapsed, backward
+                zero = jnp.zeros_like(state.time)
+                back = reversed_elapsed(self.clock, length, zero, backward, reverse_mask, axis_name)
+                elapsed = *elapsed, elapsed[0] if back is ahead else self._grouped(back)
                 reverse, starts = (False, True), (None, None)
             scans = Scans(self.scan, reverse, axis_name)
             x = states(scans, self.discretization, self._modes(), elapsed, signal, starts)
@@ -243,8 +268,9 @@ class FractalSSM(eqx.Module):
             change = real_to_complex(last_state(x, end, jnp.zeros_like(start), axis_name))
             modes, lost = accumulate(state.modes, state.modes_lost, change)
         y += self.D[None] * signal
-        time, time_lost = advance(state.time, state.time_lost, length, dt, kept, axis_name)
-        return y.astype(u.dtype), FractalState(modes, time, lost, time_lost)
+        time, time_lost = advance(state.time, state.time_lost, length, forward, kept, axis_name)
+        last = last_sample(signal, clock_mask, end, state.last_input, axis_name)
+        return y.astype(u.dtype), FractalState(modes, time, lost, time_lost, last)
 
     @compiled_step
     def step(
@@ -254,12 +280,15 @@ class FractalSSM(eqx.Module):
         if self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: it has no step")
         u = check_sample(u, len(self.D))
-        dt = check_durations(dt, 1, self.D.dtype).reshape(())
+        dt = self._check_dt(dt, 1).reshape(())
         signal = u.astype(self.D.dtype)
-        elapsed = elapsed_per_step(self.clock, 1, state.time, dt, None).reshape(())
+        taken, _ = durations(self.rate, signal[None], dt, None, state.last_input, None)
+        taken = taken.reshape(state.time.shape)
+        elapsed = elapsed_per_step(self.clock, 1, state.time, taken, None).reshape(taken.shape)
         w, B = self._modes()
-        pairs = gate_and_complement(self.discretization, w, elapsed)
-        gate, complement = (jax.lax.complex(*pair.parts) for pair in pairs)
+        grouped = elapsed if elapsed.ndim == 0 else self._grouped(elapsed[None])
+        pairs = gate_and_complement(self.discretization, w, grouped)
+        gate, complement = (jax.lax.complex(*pair.parts).reshape(-1) for pair in pairs)
         response = real_to_complex(complex_to_real(B, axis=0) @ signal)
         if state.modes_lost is None:
             z, lost = gate * state.modes + complement * response, None
@@ -267,20 +296,34 @@ class FractalSSM(eqx.Module):
             change = complement * (response - state.modes)
             z, lost = accumulate(state.modes, state.modes_lost, change)
         y = self.C @ complex_to_real(z) + self.D * signal
-        time, time_lost = advance(state.time, state.time_lost, 1, dt, None)
-        return y.astype(u.dtype), FractalState(z, time, lost, time_lost)
+        time, time_lost = advance(state.time, state.time_lost, 1, taken, None)
+        last = None if state.last_input is None else signal
+        return y.astype(u.dtype), FractalState(z, time, lost, time_lost, last)
 
     def initial_state(self) -> FractalState:
         """The state before the first sample: zero modes, time zero."""
-        time, zero = jnp.zeros(3, self.D.dtype), jnp.zeros((3, sum(self.sizes)), self.D.dtype)
+        clocks = () if self.rate is None or self.rate.weight is None else (len(self.sizes),)
+        time = jnp.zeros((3, *clocks), self.D.dtype)
+        zero = jnp.zeros((3, sum(self.sizes)), self.D.dtype)
         modes = jax.lax.complex(zero, zero)
         lost = None if self.clock == "uniform" else modes[1:]
-        return FractalState(modes[0], time[0], lost, time[1:])
+        last = jnp.zeros_like(self.D) if isinstance(self.rate, PathRate) else None
+        return FractalState(modes[0], time[0], lost, time[1:], last)
+
+    def _check_dt(self, dt: ArrayLike | None, length: int) -> Float[Array, "*time"]:
+        if dt is not None and isinstance(self.rate, PathRate):
+            raise ValueError("dt must be None for rate='path', whose time is the change of u")
+        return check_durations(dt, length, self.D.dtype)
+
+    def _grouped(self, elapsed: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Elapsed times per step and block, or per step and mode if blocks differ in size."""
+        equal = elapsed.ndim < 2 or len(set(self.sizes)) == 1
+        return elapsed if equal else per_mode(elapsed, self.sizes)
 
     def _changes(
         self,
         signal: Array,
-        elapsed: Float[Array, " time"],
+        elapsed: Float[Array, "time *groups"],
         start: Float[Array, " re_im"],
         axis_name: str | None,
     ) -> Float[Array, "time re_im"]:

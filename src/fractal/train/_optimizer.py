@@ -29,7 +29,7 @@ def group(role: Role, optimizer: OptimizerConfig) -> Group:
     match role:
         case "buffer":
             return "frozen"
-        case "dynamics":
+        case "dynamics" | "rate":
             return "states"
         case "step_size":
             return "rest" if optimizer.dt_global else "states"
