@@ -39,8 +39,7 @@ def _layers():
     }
 
 
-# Per case: layer, whether steps are irregular (None: without dt), padding, whether it resumes from a
-# state.
+# Per case: layer, whether steps are irregular (None: no dt), padding, whether it is resumed.
 LAYER_CASES = {
     "constant steps": ("uniform", False, None, True),
     "irregular steps": ("uniform", True, "lengths", True),

@@ -72,6 +72,9 @@ def bench_layer() -> dict:
         "scale_invariant_over_constant": _ratios(
             measured, lambda row: row["ours, scale-invariant"], lambda row: row["ours"]
         ),
+        "selective_over_constant": _ratios(
+            measured, lambda row: row["ours, selective"], lambda row: row["ours"]
+        ),
         "bidirectional_over_unidirectional": _ratios(
             measured, lambda row: row["ours, bidirectional"], lambda row: row["ours"]
         ),
@@ -107,6 +110,7 @@ def _candidates(length: int) -> dict[str, tuple[dict | FractalSSM, Forward]]:
         "ours": ours(),
         "ours, irregular steps": ours(dt=jnp.linspace(0.5, 1.5, length)),
         "ours, scale-invariant": ours(clock="scale-invariant"),
+        "ours, selective": ours(selective=True),
         "ours, bidirectional": ours(bidirectional=True),
         "S5 scan": (s5, jax.vmap(_s5, in_axes=(None, 0))),
     }

@@ -10,9 +10,9 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
+from .._checks import check_count
 from .._engine.inputs import last_state
 from .._engine.sharding import hold_last, previous
 
@@ -22,16 +22,17 @@ RATES = ("path",)
 class SelectiveRate(eqx.Module):
     """One rate per block of the filter bank: r = softplus(w·u + c).
 
-    Initially w = 0 and c = log(e − 1), so that all rates are 1 and the layer is the one with a
-    fixed clock. Zero weights have gradients, which differ between blocks since their modes do.
+    Initially w = 0 and c = log(e − 1): all rates are 1, and the layer is one with a fixed clock.
+    The gradients of w are not zero, and differ between blocks since their modes do.
     """
 
     weight: Float[Array, "blocks width"]
     bias: Float[Array, " blocks"]
 
-    def __init__(self, blocks: int, width: int, dtype: DTypeLike = float):
-        self.weight = jnp.zeros((blocks, width), dtype)
-        self.bias = jnp.full(blocks, math.log(math.e - 1), dtype)
+    def __init__(self, blocks: int, width: int):
+        blocks = check_count("blocks", blocks, smallest=1)
+        self.weight = jnp.zeros((blocks, check_count("width", width, smallest=1)))
+        self.bias = jnp.full(blocks, math.log(math.e - 1))
 
     def __call__(self, u: Float[Array, "*time width"]) -> Float[Array, "*time blocks"]:
         """The rates of samples."""
@@ -48,9 +49,12 @@ class PathRate(eqx.Module):
 
     weight: Float[Array, "blocks width"] | None
 
-    def __init__(self, blocks: int | None, width: int, dtype: DTypeLike = float):
-        shape = (blocks, width)
-        self.weight = None if blocks is None else jnp.full(shape, 1 / math.sqrt(width), dtype)
+    def __init__(self, blocks: int | None, width: int):
+        self.weight = None
+        if blocks is not None:
+            width = check_count("width", width, smallest=1)
+            shape = (check_count("blocks", blocks, smallest=1), width)
+            self.weight = jnp.full(shape, 1 / math.sqrt(width))
 
     def __call__(self, change: Float[Array, "*time width"]) -> Float[Array, "*time_blocks"]:
         """The durations of samples, from the changes of the input."""
