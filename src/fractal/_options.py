@@ -16,4 +16,5 @@ GATES = get_args(Gate)
 DENSE_INITS = get_args(DenseInit)
 CLOCKS = ("uniform", "scale-invariant")
 DISCRETIZATIONS = ("zoh", "bilinear")
+RATES = ("path",)
 METHODS = ("auto", "sequential", "associative", "chunked")  # of the scan

@@ -16,8 +16,6 @@ from .._checks import check_count
 from .._engine.inputs import last_state
 from .._engine.sharding import hold_last, previous
 
-RATES = ("path",)
-
 
 class SelectiveRate(eqx.Module):
     """One rate per block of the filter bank: r = softplus(w·u + c).

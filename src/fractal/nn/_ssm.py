@@ -28,12 +28,12 @@ from .._engine.inputs import (
 from .._engine.pair import Pair, complex_to_real, real_to_complex
 from .._engine.recurrence import Scans, scan, states
 from .._engine.step_size import dt_range
-from .._options import CLOCKS, DISCRETIZATIONS, METHODS
+from .._options import CLOCKS, DISCRETIZATIONS, METHODS, RATES
 from .._spectra import spectrum
 from ._clock import advance, elapsed_per_step, reversed_elapsed
 from ._filter_bank import FreeBank, LearnedAlphaBank
 from ._initial import init_parameters, per_mode
-from ._rate import RATES, PathRate, SelectiveRate, durations, last_sample, make_rate
+from ._rate import PathRate, SelectiveRate, durations, last_sample, make_rate
 from ._roles import role
 from ._running_sum import accumulate
 
