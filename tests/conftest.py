@@ -1,6 +1,5 @@
 """Settings and fixtures for all tests."""
 
-import importlib.metadata
 import os
 import shutil
 import sys
@@ -10,13 +9,10 @@ import hypothesis
 import numpy as np
 import pytest
 
-# The tests spend their time on compilation; without LLVM's costly passes it takes half of it, and
-# without the emitters of fused loops a quarter; XLA aborts on flags that a later version does not
-# know. tests/test_optimized.py and `make test-slow` compile as users do.
-_FLAGS = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
-if importlib.metadata.version("jaxlib").startswith("0.10."):
-    _FLAGS.append("--xla_cpu_use_fusion_emitters=false")
-os.environ.setdefault("XLA_FLAGS", " ".join(_FLAGS))
+from compilation import XLA_FLAGS
+
+# tests/test_optimized.py and `make test-slow` compile as users do.
+os.environ.setdefault("XLA_FLAGS", XLA_FLAGS)
 
 # Tests repeat programs, such as a run and the same run resumed: each is compiled once. Every worker
 # has its own cache, since JAX does not write entries atomically.
