@@ -43,13 +43,13 @@ def exported_step():
             super().__init__()
             self.layer = layer
 
-        def forward(self, u, state):
-            return self.layer.step(u, state)
+        def forward(self, u, modes, time, modes_lost, time_lost):
+            return self.layer.step(u, ft.FractalState(modes, time, modes_lost, time_lost))
 
     with torch.no_grad():
         u, state = torch.randn(2, 4), layer(torch.randn(2, 9, 4))[1]
-    program = torch.export.export(Step(), (u, state))
-    (y, new), (expected, after) = program.module()(u, state), layer.step(u, state)
+    program = torch.export.export(Step(), (u, *state[:4]))
+    (y, new), (expected, after) = program.module()(u, *state[:4]), layer.step(u, state)
     close("export step", [y, new.modes, new.time], [expected, after.modes, after.time])
 
 

@@ -77,7 +77,7 @@ def test_a_saved_state_dict_has_the_names_of_the_file(tmp_path):
 
 
 def test_wrong_models_and_files_raise_one_line(tmp_path):
-    with pytest.raises(ValueError, match="must be a module of fractal.torch, got a Linear"):
+    with pytest.raises(ValueError, match=r"must be a module of fractal\.torch, got a Linear"):
         ft.save(tmp_path / "linear", torch.nn.Linear(2, 2))
     own = ft.Block(Mixer(), 4)
     with pytest.raises(ValueError, match="mixer cannot be saved: Mixer is not a class"):
@@ -86,7 +86,7 @@ def test_wrong_models_and_files_raise_one_line(tmp_path):
     with pytest.raises(ValueError, match=r"'fractal.baselines.S5' is not a class .* fractal.load$"):
         ft.load(tmp_path / "s5")
     (tmp_path / "text").write_text("no model")
-    with pytest.raises(ValueError, match="is not a model that fractal.torch reads"):
+    with pytest.raises(ValueError, match=r"is not a model that fractal\.torch reads"):
         ft.load(tmp_path / "text")
 
 

@@ -1,7 +1,7 @@
 """Clocks: the elapsed time of each step, and sums over streams of any length.
 
 See `fractal.nn`: on the uniform clock time is t, on the scale-invariant clock log t. Durations and
-elapsed times are of shape (1 or batch, 1 or time).
+elapsed times are of shape (1 or batch, 1 or time, clocks), times of shape (1 or batch, clocks).
 """
 
 import torch
@@ -15,7 +15,7 @@ def elapsed_per_step(
 
     **Arguments:**
 
-    - `time`: time before the first step, (1 or batch,).
+    - `time`: time before the first step.
     - `dt`: durations of the samples.
     - `mask`: (batch, time), False at steps to skip.
     """
@@ -25,7 +25,7 @@ def elapsed_per_step(
     if clock == "uniform":
         return durations
     ends = time[:, None] + torch.cumsum(durations, 1)
-    starts = torch.cat([time[:, None].expand(len(ends), 1), ends[:, :-1]], 1)
+    starts = torch.cat([time[:, None].expand_as(ends[:, :1]), ends[:, :-1]], 1)
     begun = starts > 0
     # Both `where` are needed: the unused branch must have a finite gradient too.
     elapsed = torch.log1p(durations / torch.where(begun, starts, 1.0))
@@ -35,7 +35,7 @@ def elapsed_per_step(
 
 def reversed_elapsed(clock: str, length: int, dt: Tensor, mask: Tensor | None) -> Tensor:
     """Elapsed time per step of the reverse scan, whose time starts at the last sample."""
-    zero = dt.new_zeros(1)
+    zero = torch.zeros_like(dt[:1, 0])
     if clock == "uniform":
         return elapsed_per_step(clock, length, zero, dt, mask)
     mask = None if mask is None else mask.flip(1)
@@ -45,9 +45,9 @@ def reversed_elapsed(clock: str, length: int, dt: Tensor, mask: Tensor | None) -
 def advance(
     time: Tensor, lost: Tensor, length: int, dt: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The time after `length` steps, (batch,), and what its rounding removed, (batch, 2)."""
+    """The time after `length` steps, and what its rounding removed, (batch, 2, clocks)."""
     if dt.shape[1] == 1:
-        count = length if mask is None else mask.sum(1).to(dt.dtype)
+        count = length if mask is None else mask.sum(1, keepdim=True).to(dt.dtype)
         duration = dt[:, 0] * count
     else:
         duration = _per_step(length, dt, mask).sum(1)
@@ -77,5 +77,5 @@ def _two_sum(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 def _per_step(length: int, dt: Tensor, mask: Tensor | None) -> Tensor:
     """Durations with an axis of time, zero at steps to skip."""
-    durations = dt.expand(-1, length)
-    return durations if mask is None else torch.where(mask, durations, 0.0)
+    durations = dt.expand(-1, length, -1)
+    return durations if mask is None else torch.where(mask[..., None], durations, 0.0)

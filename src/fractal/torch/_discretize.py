@@ -1,7 +1,7 @@
 """Gates of the modes from their eigenvalues and the elapsed time of each step.
 
 See `fractal._engine.discretize` for the formulas. Elapsed times are of shape (1 or batch, 1 or
-time), gates of shape (1 or batch, 1 or time, modes, 2).
+time, 1 or modes), gates of shape (1 or batch, 1 or time, modes, 2).
 """
 
 import torch
@@ -18,8 +18,8 @@ def gate_and_complement(
     - `decay`, `frequency`: λΔ of each mode per unit of time.
     - `elapsed`: elapsed time; where it is infinite, g = 0.
     """
-    infinite = torch.isinf(elapsed)[..., None]
-    time = torch.where(infinite, 0.0, elapsed[..., None])
+    infinite = torch.isinf(elapsed)
+    time = torch.where(infinite, 0.0, elapsed)
     decay, phase = decay * time, frequency * time
     if method == "zoh":
         modulus = torch.exp(-decay)

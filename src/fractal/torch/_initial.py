@@ -61,7 +61,7 @@ def initial_tensors(
     power = (B**2).sum((0, 2)) * (gains / rates.abs()) ** 2
     if uniform:
         dt = torch.exp(log_dt[block] if shared else log_dt)
-        one = torch.ones(1, 1, dtype=dt.dtype, device="cpu")
+        one = torch.ones(1, 1, 1, dtype=dt.dtype, device="cpu")
         weight = gate_and_complement(discretization, rates.real * dt, rates.imag * dt, one)[1]
         real, imaginary = weight[0, 0].unbind(-1)
         size = real**2 + imaginary**2

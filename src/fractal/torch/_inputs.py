@@ -43,7 +43,7 @@ def check_input(u: Any, shape: str, axes: int, width: int) -> Tensor:
 
 
 def check_durations(dt: Any, batch: int, time: int, like: Tensor) -> Tensor:
-    """Durations (1 or batch, 1 or time) from None, a number, (time,) or (batch, time)."""
+    """Durations (1 or batch, 1 or time, 1) from None, a number, (time,) or (batch, time)."""
     x = check_tensor("dt", 1.0 if dt is None else dt)
     if x.is_complex() or x.dtype == torch.bool:
         raise ValueError(f"dt must be a real number, or one per step, got {x.dtype}")
@@ -57,7 +57,7 @@ def check_durations(dt: Any, batch: int, time: int, like: Tensor) -> Tensor:
         )
     if not known(lambda: (torch.isfinite(durations) & (durations >= 0)).all()):
         raise ValueError("dt must be finite and not negative")
-    return durations
+    return durations[..., None]
 
 
 def check_padding(lengths: Any, mask: Any, x: Tensor) -> tuple[Tensor | None, Tensor | None]:

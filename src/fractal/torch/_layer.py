@@ -13,7 +13,7 @@ from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag, check_order
 from .._engine.step_size import dt_range
 from .._layer_options import check_alphas, check_periods
-from .._options import CLOCKS, DISCRETIZATIONS, METHODS
+from .._options import CLOCKS, DISCRETIZATIONS, METHODS, RATES
 from .._spectra import spectrum
 from ._clock import accumulate, advance, elapsed_per_step, reversed_elapsed
 from ._discretize import gate_and_complement
@@ -21,6 +21,7 @@ from ._filter_bank import FreeBank, LearnedAlphaBank, parameter
 from ._initial import initial_tensors
 from ._inputs import check_durations, check_input, check_padding
 from ._numbers import times
+from ._rate import PathRate, durations, held, make_rate
 from ._recurrence import recurrence
 
 
@@ -32,13 +33,16 @@ class FractalState(NamedTuple):
 
     **Fields:**
 
+    - `time`: of one clock, or one per block for `selective=True`.
     - `modes_lost`: None for the uniform clock, whose modes forget at a fixed rate.
+    - `last_input`: the last sample, for `rate="path"`; otherwise None.
     """
 
     modes: Float[Tensor, "batch modes 2"]
-    time: Float[Tensor, " batch"]
+    time: Float[Tensor, "batch clocks"]
     modes_lost: Float[Tensor, "batch 2 modes 2"] | None
-    time_lost: Float[Tensor, "batch 2"]
+    time_lost: Float[Tensor, "batch 2 clocks"]
+    last_input: Float[Tensor, "batch width"] | None = None
 
 
 class FractalSSM(nn.Module):
@@ -57,7 +61,7 @@ class FractalSSM(nn.Module):
     """
 
     FIELDS = ("bank", "log_dt", "B", "C", "D", "sizes", "clock", "discretization", "bidirectional")
-    FIELDS += ("scan",)
+    FIELDS += ("scan", "rate")
 
     def __init__(
         self,
@@ -67,6 +71,8 @@ class FractalSSM(nn.Module):
         alphas: float | Sequence[float] | None = None,
         init: str = "normal",
         clock: str = "uniform",
+        selective: bool = False,
+        rate: str | None = None,
         bidirectional: bool = False,
         learn_alpha: bool = False,
         discretization: str = "zoh",
@@ -86,6 +92,9 @@ class FractalSSM(nn.Module):
         super().__init__()
         width, order = check_count("width", width, smallest=1), check_order(order)
         bidirectional = check_flag("bidirectional", bidirectional)
+        selective = check_flag("selective", selective)
+        if rate is not None:
+            check_choice("rate", rate, RATES)
         check_choice("clock", clock, CLOCKS)
         check_choice("discretization", discretization, DISCRETIZATIONS)
         alphas = check_alphas(alphas)
@@ -103,6 +112,7 @@ class FractalSSM(nn.Module):
         check_memory(16.0 * width * sum(self.sizes), f"width={width} and order={order}")
         self.clock, self.discretization = clock, discretization
         self.bidirectional, self.scan = bidirectional, scan
+        self.rate = make_rate(rate, selective, len(self.sizes), width)
         made = initial_tensors(
             blocks,
             ends,
@@ -132,6 +142,9 @@ class FractalSSM(nn.Module):
             raise ValueError(f"B and C must have the shapes of {modes} modes and {width} channels")
         if len(self.log_dt) not in (modes, len(self.sizes)):
             raise ValueError("log_dt must have one entry per mode or per block")
+        weight = None if self.rate is None else self.rate.weight
+        if weight is not None and weight.shape != (len(self.sizes), width):
+            raise ValueError(f"rate must have weights for {len(self.sizes)} blocks")
 
     def forward(
         self,
@@ -147,7 +160,8 @@ class FractalSSM(nn.Module):
 
         - `u`: the input, (batch, time, width).
         - `state`: state to resume from; `initial_state(batch)` by default.
-        - `dt`: durations of the samples, non-negative: a number, (time,) or (batch, time).
+        - `dt`: durations of the samples, non-negative: a number, (time,) or (batch, time). None
+          for `rate="path"`.
         - `lengths`: number of real steps per sequence, (batch,); later steps are padding, which
           does not change the state.
         - `mask`: boolean, (batch, time), False at padding, which may be at any step. `lengths` is
@@ -155,7 +169,7 @@ class FractalSSM(nn.Module):
         """
         u = check_input(u, "batch, time", 3, len(self.D))
         batch, length = u.shape[:2]
-        dt = check_durations(dt, batch, length, self.D)
+        dt = self._check_dt(dt, batch, length)
         kept, end = check_padding(lengths, mask, u)
         if state is not None and self.bidirectional:
             raise ValueError("a bidirectional layer needs the whole sequence: state must be None")
@@ -179,7 +193,10 @@ class FractalSSM(nn.Module):
         signal = signal if kept is None else torch.where(kept[..., None], signal, 0.0)
         clock_mask = kept if end is None else None
         time = state.time[:1] if fresh else state.time
-        elapsed = elapsed_per_step(self.clock, length, time, dt, clock_mask)
+        forward, backward = durations(self.rate, signal, dt, clock_mask, state.last_input)
+        elapsed = self._per_mode(
+            elapsed_per_step(self.clock, length, time, forward, clock_mask), axis=2
+        )
         readouts = self._readouts()
         if fresh or state.modes_lost is None:
             x = self._states(signal, elapsed, None if fresh else state.modes, reverse=False)
@@ -188,8 +205,8 @@ class FractalSSM(nn.Module):
             if self.bidirectional:
                 # On the scale-invariant clock the start of the reverse scan depends on the padding.
                 reverse_mask = clock_mask if self.clock == "uniform" else kept
-                backward = reversed_elapsed(self.clock, length, dt, reverse_mask)
-                x = self._states(signal, backward, None, reverse=True)
+                back = reversed_elapsed(self.clock, length, backward, reverse_mask)
+                x = self._states(signal, self._per_mode(back, axis=2), None, reverse=True)
                 y = y + x.flatten(2) @ readouts[1].T
         else:
             x = self._changes(signal, elapsed, state.modes)
@@ -197,7 +214,11 @@ class FractalSSM(nn.Module):
             change = _last(x, end, torch.zeros_like(state.modes))
             modes, lost = accumulate(state.modes, state.modes_lost, change)
         y = torch.addcmul(y, self.D, signal)
-        return y, FractalState(modes, *self._advanced(state, length, dt, kept, lost))
+        last = state.last_input
+        if last is not None:
+            last = _last(held(signal, clock_mask, last), end, last)
+        time, time_lost = advance(state.time, state.time_lost, length, forward, kept)
+        return y, FractalState(modes, time, lost, time_lost, last)
 
     def step(
         self, u: Any, state: FractalState, dt: Any = None
@@ -212,11 +233,12 @@ class FractalSSM(nn.Module):
             raise ValueError("a bidirectional layer needs the whole sequence: it has no step")
         u = check_input(u, "batch", 2, len(self.D))
         state = self._checked(state, len(u))
-        dt = check_durations(dt, len(u), 1, self.D)
+        dt = self._check_dt(dt, len(u), 1)
         with torch.autocast(u.device.type, enabled=False):
             signal = u.to(self.D.dtype)
-            elapsed = elapsed_per_step(self.clock, 1, state.time, dt, None)
-            gate, complement = (g[:, 0] for g in self._gates(elapsed))
+            taken, _ = durations(self.rate, signal[:, None], dt, None, state.last_input)
+            elapsed = elapsed_per_step(self.clock, 1, state.time, taken, None)
+            gate, complement = (g[:, 0] for g in self._gates(self._per_mode(elapsed, axis=2)))
             response = self._response(signal)
             lost = None
             if state.modes_lost is None:
@@ -225,13 +247,18 @@ class FractalSSM(nn.Module):
                 change = times(complement, response - state.modes, True)
                 modes, lost = accumulate(state.modes, state.modes_lost, change)
             y = torch.addcmul(modes.flatten(1) @ self._readouts()[0].T, self.D, signal)
-        return y.to(u.dtype), FractalState(modes, *self._advanced(state, 1, dt, None, lost))
+        time, time_lost = advance(state.time, state.time_lost, 1, taken, None)
+        last = None if state.last_input is None else signal
+        return y.to(u.dtype), FractalState(modes, time, lost, time_lost, last)
 
     def initial_state(self, batch: int = 1) -> FractalState:
         """The state before the first sample: zero modes, time zero."""
         modes = self.D.new_zeros(batch, sum(self.sizes), 2)
         lost = None if self.clock == "uniform" else modes.new_zeros(batch, 2, *modes.shape[1:])
-        return FractalState(modes, modes.new_zeros(batch), lost, modes.new_zeros(batch, 2))
+        clocks = 1 if self.rate is None or self.rate.weight is None else len(self.sizes)
+        last = modes.new_zeros(batch, len(self.D)) if isinstance(self.rate, PathRate) else None
+        time = modes.new_zeros(batch, 3, clocks)
+        return FractalState(modes, time[:, 0], lost, time[:, 1:], last)
 
     def extra_repr(self) -> str:
         """The options that the shapes of the parameters do not show."""
@@ -252,17 +279,23 @@ class FractalSSM(nn.Module):
             raise ValueError("state must be one that this FractalSSM returned, or initial_state()")
         return state
 
-    def _advanced(self, state, length, dt, kept, lost) -> tuple[Tensor, Tensor | None, Tensor]:
-        time, time_lost = advance(state.time, state.time_lost, length, dt, kept)
-        return time, lost, time_lost
+    def _check_dt(self, dt: Any, batch: int, length: int) -> Tensor:
+        if dt is not None and isinstance(self.rate, PathRate):
+            raise ValueError("dt must be None for rate='path', whose time is the change of u")
+        return check_durations(dt, batch, length, self.D)
+
+    def _per_mode(self, x: Tensor, axis: int) -> Tensor:
+        """Repeat values per block for the modes of the block; others are unchanged."""
+        if x.shape[axis] != len(self.sizes) or len(self.sizes) == 1:
+            return x
+        counts = torch.tensor(self.sizes, device=x.device)
+        return torch.repeat_interleave(x, counts, axis, output_size=sum(self.sizes))
 
     def _modes(self) -> tuple[Tensor, Tensor, Tensor]:
         """λΔ (decay and rotation per unit step), and gain/λ as pairs."""
         decay, frequency, gain = self.bank()
         step = torch.exp(self.log_dt)
-        if len(step) != len(decay):
-            counts = torch.tensor(self.sizes, device=step.device)
-            step = torch.repeat_interleave(step, counts, output_size=len(decay))
+        step = step if len(step) == len(decay) else self._per_mode(step, axis=0)
         scale = gain / (decay**2 + frequency**2)
         return decay * step, frequency * step, torch.stack([decay, -frequency], -1) * scale[:, None]
 
@@ -288,7 +321,7 @@ class FractalSSM(nn.Module):
     ) -> Tensor:
         """The states (batch, time, modes, 2) after each step."""
         gate, complement = self._gates(elapsed)
-        if elapsed.shape == (1, 1):
+        if elapsed.shape[:2] == (1, 1):
             # Constant gates: 1 − g is multiplied into B, which saves a product per step.
             b = self._response(signal, complement[0, 0])
             return recurrence(gate, b, start, reverse=reverse, method=self.scan)
@@ -307,4 +340,5 @@ def _last(x: Tensor, end: Tensor | None, start: Tensor) -> Tensor:
     if end is None:
         return x[:, -1]
     rows = torch.arange(len(x), device=x.device)
-    return torch.where((end > 0)[:, None, None], x[rows, end.clamp(min=1) - 1], start)
+    some = (end > 0).reshape(-1, *(1,) * (start.ndim - 1))
+    return torch.where(some, x[rows, end.clamp(min=1) - 1], start)

@@ -22,14 +22,15 @@ from ._layer import FractalSSM
 from ._linear import OneHotLinear
 from ._model import RetrievalHead, SequenceModel
 from ._norms import BatchNorm, LayerNorm, Statistics
+from ._rate import PathRate, SelectiveRate
 
 _MODULES = (FractalSSM, FreeBank, LearnedAlphaBank, Block, SequenceModel, RetrievalHead)
-_MODULES += (OneHotLinear, LayerNorm, BatchNorm, Statistics)
+_MODULES += (OneHotLinear, LayerNorm, BatchNorm, Statistics, SelectiveRate, PathRate)
 _CLASSES: dict[str, Any] = {f"fractal.nn.{cls.__name__}": cls for cls in _MODULES}
 _NAMES = {cls: name for name, cls in _CLASSES.items()}
 _LINEAR, _EMBEDDING = "equinox.nn.Linear", "equinox.nn.Embedding"
 # Fields that files of earlier versions do not have.
-_DEFAULTS = {"scan": "auto", "remat": False, "masking": "all"}
+_DEFAULTS = {"scan": "auto", "rate": None, "remat": False, "masking": "all"}
 
 
 def save(path: str | os.PathLike, model: nn.Module) -> None:
