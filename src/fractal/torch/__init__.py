@@ -4,6 +4,8 @@ A `SequenceModel` is a stack of `Block`s, a `Block` contains a mixer such as `Fr
 mixer computes a linear recurrence (`linear_scan`). Needs the extra `torch`; JAX is not imported.
 """
 
+# pyright: reportMissingImports=false
+
 # ruff: noqa: E402 - the check of the extra comes before the imports that need it.
 
 from .._extras import require as _require

@@ -1,5 +1,7 @@
 """The gated residual block in PyTorch: norm, sequence mixer, gate."""
 
+# pyright: reportMissingImports=false
+
 from typing import Any, SupportsIndex
 
 from torch.nn import functional

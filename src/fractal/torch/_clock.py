@@ -4,6 +4,8 @@ See `fractal.nn`: on the uniform clock time is t, on the scale-invariant clock l
 elapsed times are of shape (1 or batch, 1 or time, clocks), times of shape (1 or batch, clocks).
 """
 
+# pyright: reportMissingImports=false
+
 import torch
 from torch import Tensor
 

@@ -4,6 +4,8 @@ See `fractal._engine.discretize` for the formulas. Elapsed times are of shape (1
 time, 1 or modes), gates of shape (1 or batch, 1 or time, modes, 2).
 """
 
+# pyright: reportMissingImports=false
+
 import torch
 from torch import Tensor
 

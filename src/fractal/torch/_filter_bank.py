@@ -3,6 +3,8 @@
 See `fractal.nn.FreeBank` and `fractal.nn.LearnedAlphaBank`.
 """
 
+# pyright: reportMissingImports=false
+
 import math
 from collections.abc import Sequence
 

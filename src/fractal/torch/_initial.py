@@ -4,6 +4,8 @@ One half of the output variance for white-noise input is due to the modes, in eq
 blocks, the other half to D.
 """
 
+# pyright: reportMissingImports=false
+
 import math
 from typing import NamedTuple
 

@@ -4,6 +4,8 @@ Values are checked where they are known: not while a program is compiled or expo
 `torch.func.vmap`.
 """
 
+# pyright: reportMissingImports=false
+
 from collections.abc import Callable
 from typing import Any
 

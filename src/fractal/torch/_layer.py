@@ -1,5 +1,7 @@
 """The fractional state-space layer in PyTorch."""
 
+# pyright: reportMissingImports=false
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple, SupportsIndex
 

@@ -1,5 +1,7 @@
 """Linear layers with a choice of initialization, as in `fractal.nn`."""
 
+# pyright: reportMissingImports=false
+
 import math
 
 from torch.nn import functional

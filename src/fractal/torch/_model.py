@@ -1,5 +1,7 @@
 """The sequence model in PyTorch: encoder, residual blocks, pooling, head."""
 
+# pyright: reportMissingImports=false
+
 from collections.abc import Callable
 from typing import Any, NamedTuple, SupportsIndex, get_args
 

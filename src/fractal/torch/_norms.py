@@ -1,5 +1,7 @@
 """Layer normalization, and batch normalization over batch and time, as in `fractal.nn`."""
 
+# pyright: reportMissingImports=false
+
 from torch.nn.functional import layer_norm
 
 import torch

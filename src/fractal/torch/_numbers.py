@@ -5,6 +5,8 @@ compute with the two parts. Elsewhere a view as complex numbers, which copies no
 operation per multiplication and addition instead of four.
 """
 
+# pyright: reportMissingImports=false
+
 import torch
 from torch import Tensor
 

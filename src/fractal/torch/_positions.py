@@ -1,5 +1,7 @@
 """Position embeddings for streams of any length, with step numbers of 64 bits."""
 
+# pyright: reportMissingImports=false
+
 import functools
 import math
 

@@ -3,6 +3,8 @@
 Durations are of shape (1 or batch, 1 or time, clocks): one clock, or one per block.
 """
 
+# pyright: reportMissingImports=false
+
 import math
 
 from torch.nn.functional import softplus

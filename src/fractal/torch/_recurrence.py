@@ -5,6 +5,8 @@ time, with the conjugate gate of the next step. Only the states are kept for it.
 differentiable itself, so that derivatives of every order are scans.
 """
 
+# pyright: reportMissingImports=false
+
 from typing import Any
 
 from torch.autograd import Function

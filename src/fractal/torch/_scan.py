@@ -1,5 +1,7 @@
 """The linear recurrence x_k = a_k x_{k−1} + b_k as a function of tensors."""
 
+# pyright: reportMissingImports=false
+
 import torch
 from torch import Tensor
 

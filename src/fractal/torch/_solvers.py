@@ -12,6 +12,8 @@ All of them are functions without side effects, of `Numbers`. Gates are of shape
 time, width); with a time axis of 1 they are constant.
 """
 
+# pyright: reportMissingImports=false
+
 import importlib.util
 
 from torch.nn.functional import pad

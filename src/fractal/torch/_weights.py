@@ -5,6 +5,8 @@ names classes of `fractal.nn` and `equinox.nn`. Each class here lists its fields
 are those of its counterpart. Loading neither imports nor calls anything that a file names.
 """
 
+# pyright: reportMissingImports=false
+
 import os
 from typing import Any
 
