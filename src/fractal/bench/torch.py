@@ -6,6 +6,7 @@ import importlib.util
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -76,7 +77,7 @@ def _calls(length: int, gradients: bool) -> dict:
     weight = torch.randn(BATCH, length, WIDTH)
     dt = torch.linspace(0.5, 1.5, length)
     ours = TorchSSM(WIDTH, order=_ORDER)
-    layers = {"ours": (ours, lambda u: ours(u)[0])}
+    layers: dict[str, Any] = {"ours": (ours, lambda u: ours(u)[0])}
     layers["ours, irregular steps"] = (ours, lambda u: ours(u, dt=dt)[0])
     if importlib.util.find_spec("s5") is not None:
         from s5 import S5

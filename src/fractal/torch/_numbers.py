@@ -20,7 +20,9 @@ def split(x: Tensor, paired: bool) -> Numbers:
         return (x,)
     if torch.compiler.is_compiling() or x.device.type not in ("cpu", "cuda"):
         return x.unbind(-1)
-    return (torch.view_as_complex(x.contiguous()),)
+    *strides, last = x.stride()
+    even = last == 1 and not any(size % 2 for size in (*strides, x.storage_offset()))
+    return (torch.view_as_complex(x if even else x.contiguous()),)
 
 
 def join(x: Numbers) -> Tensor:

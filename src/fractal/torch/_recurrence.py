@@ -17,6 +17,8 @@ from torch import Tensor
 from ._numbers import conj, times
 from ._solvers import solve
 
+_BLOCK = 512  # steps
+
 
 def recurrence(
     gates: Tensor,
@@ -64,10 +66,14 @@ class _Recurrence(Function):
             _next(a, reverse), gradients[0], paired=paired, reverse=not reverse, method=method
         )
         for_gates = for_inputs = for_start = None
-        if ctx.needs_input_grad[0]:
+        if ctx.needs_input_grad[0] and gates.shape[1] == 1 and not average:
+            for_gates = _constant_gates(x, start, adjoint, reverse, gates.shape[0] == 1, paired)
+        elif ctx.needs_input_grad[0]:
             before = _previous(x, start, reverse)
-            difference = before - values if average else before
-            for_gates = _correlation(difference, adjoint, gates.shape, paired)
+            before = before - values if average else before
+            summed = [axis for axis in (0, 1) if gates.shape[axis] == 1]
+            for_gates = times(conj(before, paired), adjoint, paired)
+            for_gates = for_gates.sum(summed, keepdim=True) if summed else for_gates
         if ctx.needs_input_grad[1]:
             for_inputs = adjoint - times(a, adjoint, paired) if average else adjoint
         if start is not None and ctx.needs_input_grad[2]:
@@ -78,7 +84,7 @@ class _Recurrence(Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any):
         # The vmapped axis becomes a part of the batch.
-        leading = [
+        leading: list[Any] = [
             x if x is None else x[None] if axis is None else x.movedim(axis, 0)
             for x, axis in zip(args[:3], in_dims[:3], strict=True)
         ]
@@ -103,8 +109,17 @@ def _previous(x: Tensor, start: Tensor | None, reverse: bool) -> Tensor:
     return torch.cat([x[:, 1:], first] if reverse else [first, x[:, :-1]], 1)
 
 
-def _correlation(before: Tensor, adjoint: Tensor, shape: torch.Size, paired: bool) -> Tensor:
-    """The sum of conj(before) · adjoint over the axes in which the gates are constant."""
-    found = times(conj(before, paired), adjoint, paired)
-    summed = [axis for axis in (0, 1) if shape[axis] == 1]
-    return found.sum(summed, keepdim=True) if summed else found
+def _constant_gates(
+    x: Tensor, start: Tensor | None, adjoint: Tensor, reverse: bool, shared: bool, paired: bool
+) -> Tensor:
+    """The gradient of constant gates: the sum of conj(x_{k−1}) · adjoint_k over the steps."""
+    axes = (0, 1) if shared else (1,)
+    before, after = (x[:, 1:], adjoint[:, :-1]) if reverse else (x[:, :-1], adjoint[:, 1:])
+    pairs = list(zip(before.split(_BLOCK, 1), after.split(_BLOCK, 1), strict=True))
+    if start is not None:
+        pairs.append((start[:, None], adjoint[:, -1:] if reverse else adjoint[:, :1]))
+    # In blocks, whose products need little memory.
+    return sum(
+        (times(conj(one, paired), two, paired).sum(axes, keepdim=True) for one, two in pairs),
+        torch.zeros_like(adjoint[:1, :1] if shared else adjoint[:, :1]),
+    )
