@@ -126,7 +126,7 @@ def _materialized_gates(
             start = jnp.minimum(i * size, len(elapsed) - size)
             block = gates(lax.dynamic_slice_in_dim(elapsed, start, size))
             return jax.tree.map(
-                lambda all, some: lax.dynamic_update_slice_in_dim(all, some, start, 0),
+                lambda x, part: lax.dynamic_update_slice_in_dim(x, part, start, 0),
                 written,
                 block,
             )
