@@ -20,7 +20,7 @@ test-slow: $(READY)
 
 # PyTorch is not part of the default installation; without it `make test` skips these tests.
 test-torch: $(VENV)/torch-ready
-	$(ONE_THREAD) $(BIN)/pytest -n0 -q tests/torch src/fractal/torch
+	$(ONE_THREAD) $(BIN)/pytest -n auto --dist loadfile -q tests/torch src/fractal/torch
 
 lint: $(READY)
 	$(BIN)/ruff check .

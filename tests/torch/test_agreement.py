@@ -34,10 +34,10 @@ def numbers(seed, *shape):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def close(found, expected, tolerance):
+def close(found, expected, tolerance, scale=1.0):
     found, expected = np.asarray(found), np.asarray(expected)
     assert found.shape == expected.shape
-    scale = max(1.0, np.abs(expected).max(initial=0))
+    scale = max(scale, np.abs(expected).max(initial=0))
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
 
 
@@ -48,12 +48,16 @@ def both(path, module):
 
 
 def compare_gradients(module, twin, gradient, tolerance, path):
-    """Gradients by name, through the weight file of a module that has them as parameters."""
+    """Gradients by name, through the weight file of a module that has them as parameters.
+
+    Relative to the largest gradient: those of step sizes are sums of large terms that cancel.
+    """
     fractal.save(path, gradient)
     expected = ft.load(path).state_dict()
+    scale = max(float(x.abs().max()) for x in expected.values() if x.numel())
     for name, parameter in twin.named_parameters():
         assert parameter.grad is not None, name
-        close(parameter.grad, expected[name], tolerance)
+        close(parameter.grad, expected[name], tolerance, scale)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -80,15 +84,15 @@ def test_layers_agree_in_outputs_states_and_gradients(name, dtype, tmp_path):
         close(found.detach(), y, tolerance)
         close(torch.view_as_complex(end.modes.detach()), state.modes, tolerance)
         close(end.time.detach().reshape(state.time.shape), state.time, tolerance)
-        close(signal.grad, for_u, 10 * tolerance)
-        compare_gradients(layer, twin, gradient, 10 * tolerance, tmp_path / "gradient")
+        close(signal.grad, for_u, tolerance)
+        compare_gradients(layer, twin, gradient, tolerance, tmp_path / "gradient")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [*((name, "float64") for name in MODELS), ("silu", "float32"), ("values", "float32")],
+)
 def test_models_agree_in_outputs_and_gradients(name, dtype, tmp_path):
-    if dtype == "float32" and name not in ("silu", "values"):
-        pytest.skip("float32 is compared for two of the models")
     tolerance = {"float32": 1e-5, "float64": 1e-10}[dtype]
     options = dict(MODELS[name])
     shape = (2, 2, TIME) if name == "pairs" else (2, TIME)
@@ -120,7 +124,7 @@ def test_models_agree_in_outputs_and_gradients(name, dtype, tmp_path):
         found = twin.train(training)(torch.tensor(x), lengths=torch.tensor(lengths))
         (found**2).sum().backward()
         close(found.detach(), outputs, tolerance)
-        compare_gradients(model, twin, gradient, 10 * tolerance, tmp_path / "gradient")
+        compare_gradients(model, twin, gradient, tolerance, tmp_path / "gradient")
         if training:
             new = model.with_statistics(statistics).blocks[0].norm.running
             close(twin.blocks[0].norm.running.mean, new.mean, tolerance)

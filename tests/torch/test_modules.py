@@ -127,6 +127,7 @@ def test_wrong_uses_raise_one_line_that_names_the_argument(call, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_compiled_and_exported_programs_compute_the_same():
     """In a process of its own; see compiled.py. JAX is not imported there."""
     script = pathlib.Path(__file__).with_name("compiled.py")
