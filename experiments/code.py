@@ -29,6 +29,12 @@ _TRAINING = (
     "train/presets",
     "_predictions.py",
 )
+# What determines a fitted estimator: not how input is read or files are written.
+_FITTED = ("_base", "_fit", "_padding", "_preparation", "_calibration", "_classifier", "_features")
+_ESTIMATORS = (
+    *("theory", "_engine", "nn", "_memory.py", "_power_sums.py", "train/_optimizer.py"),
+    *(f"estimators/{name}.py" for name in _FITTED),
+)
 # What determines the lines of each experiment: parts of the package, and its own files.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recall": (("theory", "_memory.py", "_power_sums.py", "report/recall.py"), ("signals",)),
@@ -41,6 +47,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "synthetic": (_MODELS, ("fitting",)),
     "selective": (_TRAINING, ("runs",)),
     "speech": ((*_MODELS, "tasks/speech.py", "_series/wav.py"), ("fitting", "sithcon", "speeds")),
+    "own_series": (_ESTIMATORS, ()),
 }
 
 

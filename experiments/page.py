@@ -12,7 +12,7 @@ from fractal.report.pages.evidence import evidence_page
 from fractal.report.pages.page import Charts, Folded, PageBlock, Section, Text, missing
 from fractal.report.table import Cell, Table
 
-from . import arena, code, learned_clock, page_charts, speed_charts, summaries
+from . import arena, code, learned_clock, page_charts, series_tables, speed_charts, summaries
 from .results import Line, read_experiment
 
 _BARS = "Marks: means over the seeds; bars: one sample standard deviation."
@@ -172,6 +172,11 @@ def _speech(lines: Sequence[Line]) -> list[PageBlock]:
     ]
 
 
+def _own_series(lines: Sequence[Line]) -> list[PageBlock]:
+    text = "The classifier of `fractal.estimators` without settings, beside established ones."
+    return [Text(text), *series_tables.tables(lines)]
+
+
 _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]] = {
     "recall": ("Recall by age", _recall),
     "initialization": ("Initialization", _initialization),
@@ -183,6 +188,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "speech": ("Accuracy against speed: spoken digits", _speech),
     "selective": ("Learned clock", _selective),
     "synthetic": ("Selective copying and induction heads", _synthetic),
+    "own_series": ("Your own series", _own_series),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fractal.report.table import Cell, Goal, Table, markdown, spread, value
 
-from . import arena, code, learned_clock, summaries
+from . import arena, code, learned_clock, series_tables, summaries
 from .results import Line, read_experiment, stale_note
 
 PAGES = ("README.md", "docs/results.md", "docs/lra.md")
@@ -287,6 +287,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "speech": _captioned(learned_clock.speech, "speech"),
     "selective": _captioned(learned_clock.selective, "selective"),
     "synthetic": _captioned(learned_clock.synthetic, "synthetic"),
+    "own series": _captioned(series_tables.tables, "own_series"),
 }
 
 

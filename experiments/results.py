@@ -126,6 +126,16 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
         "bag": number,
         "curve": points,
     },
+    "own_series": {
+        "data": text,
+        "method": text,
+        "seed": number,
+        "accuracy": scores,
+        "log_loss": number,
+        "calibration_error": number,
+        "confidence": perhaps_numbers,
+        "correct": perhaps_numbers,
+    },
     "long_memory": {
         "series": text,
         "model": text,

@@ -51,3 +51,15 @@ def test_the_classifier_is_far_above_chance_and_as_accurate_at_twice_the_samplin
     scores = runpy.run_path(str(EXAMPLES / "classifier.py"))["main"]()
     assert scores["training rate"] > 0.75  # three classes: chance is 0.33
     assert abs(scores["twice the rate"] - scores["training rate"]) < 0.03
+
+
+def test_recordings_with_gaps_and_irregular_times_are_classified_at_both_rates(tmp_path):
+    picture = tmp_path / "picture.png"
+    main = runpy.run_path(str(EXAMPLES / "classify.py"))["main"]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        scores, found = main(str(picture))
+    assert min(scores.values()) > 0.6  # three classes: chance is 0.33
+    assert found.error < 0.15
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert printed.getvalue().count("\n") == 3

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments import learned_clock, page, summaries
+from experiments import learned_clock, page, series_tables, summaries
 from experiments.results import EXPERIMENTS, read_experiment
 from fractal.report.pages.page import render
 from fractal.report.table import shown
@@ -34,6 +34,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(text, tmp_path):
         learned_clock.synthetic(lines["synthetic"]),
         learned_clock.morse(lines["morse"]),
         learned_clock.speech(lines["speech"]),
+        *series_tables.tables(lines["own_series"]),
     ]
     parsed = check_self_contained(text)
     on_page = {t for tag in ("td", "th", "strong") for t in parsed.texts[tag]}

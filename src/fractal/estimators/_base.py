@@ -20,9 +20,9 @@ from ._fit import Examples, Loss, Schedule, outputs_of, train_model
 from ._preparation import Preparation, learn_preparation
 from ._stream import Stream
 
-CLOCKS = ("auto", "uniform", "scale-invariant")
+CLOCKS = ("uniform", "scale-invariant")
 _SMALL = 200  # training cases: with fewer, the model is trained again on all of them
-_MOST_STEPS = 1500  # of training, for max_epochs="auto"
+_MOST_STEPS, _MOST_SAMPLES = 1500, 2e7  # of training, for max_epochs="auto"
 _SEEDS = 2**31 - 1
 
 
@@ -30,7 +30,6 @@ class FitSettings(NamedTuple):
     """Validated settings of an estimator."""
 
     schedule: Schedule
-    clock: str
     held_out: float
     refit: bool
 
@@ -44,10 +43,10 @@ class SeriesEstimator(BaseEstimator):
     def __init__(
         self,
         *,
-        width=64,
+        width=32,
         depth=2,
         order=8,
-        clock="auto",
+        clock="uniform",
         bidirectional=False,
         norm="layer",
         dropout=0.1,
@@ -67,13 +66,14 @@ class SeriesEstimator(BaseEstimator):
 
         - `width`, `depth`: number of channels and of blocks of the model.
         - `order`: order of each block of the filter bank, even.
-        - `clock`: `"uniform"`, `"scale-invariant"` or `"auto"`.
+        - `clock`: `"uniform"`; or `"scale-invariant"`, if sampling rates differ and are not known.
         - `bidirectional`: whether the model also reads series backwards. It then has no streams.
         - `norm`: `"layer"` or `"batch"`.
         - `dropout`: probability of dropping a channel in training.
         - `lr`, `weight_decay`: learning rate and weight decay of AdamW.
         - `batch_size`: cases per step; `"auto"`: 8 to 32, by the number of cases.
-        - `max_epochs`: epochs of training at most; `"auto"`: 1,500 steps, in 10 to 200 epochs.
+        - `max_epochs`: epochs of training at most; `"auto"`: 10 to 200, up to 1,500 steps and 20
+          million samples.
         - `patience`: epochs without a lower held-out loss after which training stops; None: never.
         - `validation_fraction`: part of the training set that is held out; 0 turns off early
           stopping and calibration.
@@ -116,7 +116,7 @@ class SeriesEstimator(BaseEstimator):
         Needs `bidirectional=False`.
         """
         check_is_fitted(self)
-        if self.model_.blocks[0].mixer.bidirectional:
+        if any(block.mixer.bidirectional for block in self.model_.blocks):
             raise UserError(
                 "must be False for streams: refit the estimator", argument="bidirectional"
             )
@@ -151,7 +151,7 @@ class SeriesEstimator(BaseEstimator):
         loss: Loss,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Train; returns the held-out rows and the outputs for them before a refit."""
-        settings = self._settings(len(cases))
+        settings = self._settings(cases.lengths)
         warm = self.warm_start and self._continues(cases, outputs)
         if not warm:
             self._preparation = learn_preparation(cases)
@@ -189,7 +189,7 @@ class SeriesEstimator(BaseEstimator):
         loss: Loss,
     ) -> None:
         """One pass over the cases, from the present weights."""
-        settings = self._settings(len(cases))
+        settings = self._settings(cases.lengths)
         if not self.__sklearn_is_fitted__():
             self._preparation = learn_preparation(cases)
             self._set_shapes(cases)
@@ -232,15 +232,17 @@ class SeriesEstimator(BaseEstimator):
         series = self._preparation.apply(self._read(X, times))
         return outputs_of(self.model_, series, _predict_batch(len(series)))
 
-    def _settings(self, count: int) -> FitSettings:
-        """Validate the settings for `count` cases."""
+    def _settings(self, lengths: Int[np.ndarray, " cases"]) -> FitSettings:
+        """Validate the settings for cases of these lengths."""
+        count = len(lengths)
         check_choice("clock", self.clock, CLOCKS)
         held_out = check_probability("validation_fraction", self.validation_fraction)
         batch = _batch_size(count) if self.batch_size == "auto" else self.batch_size
         batch = check_count("batch_size", batch, 1)
         epochs = self.max_epochs
         if epochs == "auto":
-            epochs = int(np.clip(_MOST_STEPS * batch // count, 10, 200))
+            most = min(_MOST_STEPS * batch, _MOST_SAMPLES / float(np.mean(lengths)))
+            epochs = int(np.clip(most // count, 10, 200))
         patience = None if self.patience is None else check_count("patience", self.patience, 1)
         refit: Any = count < _SMALL if self.refit == "auto" else self.refit
         check_flag("bidirectional", self.bidirectional)
@@ -250,19 +252,18 @@ class SeriesEstimator(BaseEstimator):
             batch=batch,
             patience=patience,
             lr=check_positive("lr", self.lr),
-            weight_decay=check_positive("weight_decay", self.weight_decay),
+            weight_decay=self.weight_decay and check_positive("weight_decay", self.weight_decay),
             seed=int(check_random_state(self.random_state).randint(_SEEDS)),
             verbose=check_flag("verbose", self.verbose),
         )
-        clock = "uniform" if self.clock == "auto" else self.clock
-        return FitSettings(schedule, clock, held_out, check_flag("refit", refit))
+        return FitSettings(schedule, held_out, check_flag("refit", refit))
 
     def _new_model(self, settings: FitSettings, cases: CaseSet, outputs: int) -> SequenceModel:
         length = max(int(np.median(cases.lengths)), 8)
         mixer = functools.partial(
             FractalSSM,
             order=self.order,
-            clock=settings.clock,
+            clock=self.clock,
             bidirectional=self.bidirectional,
             length=length,
         )

@@ -7,6 +7,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -50,10 +51,10 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
     def __init__(
         self,
         *,
-        width=64,
+        width=32,
         depth=2,
         order=8,
-        clock="auto",
+        clock="uniform",
         bidirectional=False,
         norm="layer",
         dropout=0.1,
@@ -168,6 +169,11 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
     def predict_proba(self, X: Any, times: Any = None) -> Float[np.ndarray, "cases classes"]:
         """The probability of each class, in the order of `classes_`. Arguments: see `fit`."""
         return probabilities(self._outputs(X, times), self.temperature_)
+
+    def score(self, X: Any, y: Any, times: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy of `predict`. Arguments: see `fit`."""
+        labels = one_per_case(y, self._read(X, times))
+        return float(accuracy_score(labels, self.predict(X, times), sample_weight=sample_weight))
 
     def predict_stream(self, x: Any, times: Any = None) -> StreamPrediction:
         """Class and probabilities after every sample of one series. Needs `bidirectional=False`.

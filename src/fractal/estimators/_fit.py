@@ -29,6 +29,8 @@ from ..train import OptimizerConfig, make_optimizer
 from ._padding import PaddedBatch, batches
 from ._preparation import CaseInputs
 
+_IMPROVEMENT = 1e-4  # of the held-out loss, at least
+
 Loss = Callable[[Array, Array], Array]
 """Losses (batch,) of outputs (batch, …) and targets (batch, …). It is a function of a module, so
 that programs that are compiled for one estimator serve the next."""
@@ -119,7 +121,7 @@ def train_model(
                 score = entry["validation_loss"] = mean_loss(model, loss, held_out, schedule.batch)
             history.append(entry)
             # Without held-out examples the last weights are the best.
-            if held_out is None or score < best_loss:
+            if held_out is None or score < best_loss - _IMPROVEMENT:
                 best, best_loss, best_epoch = model, score, epoch
             if signals or (schedule.patience and epoch - best_epoch >= schedule.patience):
                 break
@@ -133,7 +135,7 @@ def _shows(verbose: bool) -> bool:
 
 
 def _after(signals: list[int], epochs: int) -> None:
-    """A second signal than Ctrl-C ends the process as it would have without training."""
+    """Ctrl-C is a warning; SIGTERM ends the process as it would have without training."""
     others = [number for number in signals if number != signal.SIGINT]
     if others:
         signal.raise_signal(others[0])

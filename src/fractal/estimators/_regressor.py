@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
 from .._checks import check_flag, check_real
@@ -70,6 +71,11 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
     def predict(self, X: Any, times: Any = None) -> np.ndarray:
         """The prediction for each case, (cases,) or (cases, outputs)."""
         return self._answers(self._outputs(X, times))
+
+    def score(self, X: Any, y: Any, times: Any = None, sample_weight: Any = None) -> float:
+        """The coefficient of determination R² of `predict`. Arguments: see `fit`."""
+        targets = one_per_case(y, self._read(X, times), columns=True)
+        return float(r2_score(targets, self.predict(X, times), sample_weight=sample_weight))
 
     def predict_stream(self, x: Any, times: Any = None) -> np.ndarray:
         """The prediction after every sample of one series, (time,) or (time, outputs).

@@ -1,0 +1,118 @@
+"""The classifier on users' series beside others: accuracy, ranks, sampling rates, calibration."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.stats
+
+from fractal.report.table import Cell, Goal, Table, spread, value
+
+from .results import Line, stale_note
+from .summaries import command, grouped
+
+RATES = (
+    "training rate",
+    "2×",
+    "2×, with times",
+    "4×",
+    "4×, with times",
+    "1/2×",
+    "1/2×, with times",
+)
+_COMMAND = command("own_series")
+
+
+def tables(lines: Sequence[Line]) -> list[Table]:
+    """All tables of the experiment."""
+    return [accuracy(lines), ranks(lines), rates(lines), calibration(lines)]
+
+
+def accuracy(lines: Sequence[Line]) -> Table:
+    """Test accuracy: a row per data set, a column per method."""
+    groups = grouped(lines, "data", "method")
+    sets = list(dict.fromkeys(line["data"] for line in lines))
+    methods = list(dict.fromkeys(line["method"] for line in lines))
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(_score(groups.get((name, method), [])) for method in methods)) for name in sets
+    ]
+    # The best of a row is marked, so the table is transposed for marking by column.
+    best: dict[str, Goal] = dict.fromkeys(sets, "highest")
+    turned = [
+        (method, *(row[place] for row in rows)) for place, method in enumerate(methods, start=1)
+    ]
+    return Table(
+        "Test accuracy on the published splits, without settings",
+        ("method", *sets),
+        turned,
+        _COMMAND,
+        "Mean ± standard deviation over the seeds that were run; –: not run, or the method does "
+        f"not take series of unequal length. {stale_note('own_series', lines)}",
+        best,
+    )
+
+
+def ranks(lines: Sequence[Line]) -> Table:
+    """Mean rank of each method over the data sets on which all methods of the table were run."""
+    table = accuracy(lines)
+    scores = np.array([[value(cell) for cell in row[1:]] for row in table.rows], float)
+    methods = [str(row[0]) for row in table.rows]
+    equal = [place for place in range(scores.shape[1]) if np.isfinite(scores[:, place]).all()]
+    rows: list[tuple[Cell, ...]] = []
+    if equal:
+        found = scipy.stats.rankdata(-scores[:, equal], axis=0)
+        rows = [
+            (method, float(found[i].mean()), int((found[i] == found.min(axis=0)).sum()),
+             float(scores[i, equal].mean()))
+            for i, method in enumerate(methods)
+        ]  # fmt: skip
+        rows.sort(key=lambda row: value(row[1]))
+    return Table(
+        f"Mean rank over the {len(equal)} data sets on which every method was run (1 is best)",
+        ("method", "mean rank", "best or tied", "mean accuracy"),
+        rows,
+        _COMMAND,
+        best={"mean rank": "lowest"},
+    )
+
+
+def rates(lines: Sequence[Line]) -> Table:
+    """Test accuracy of the classifiers at other sampling rates, without retraining."""
+    rows: list[tuple[Cell, ...]] = []
+    for (data, method), seeds in grouped(lines, "data", "method").items():
+        cells = [_score(seeds, rate) for rate in RATES]
+        if any(cell is not None for cell in cells[1:]):
+            rows.append((data, method, *cells))
+    best: dict[str, Goal] = dict.fromkeys(RATES, "highest")
+    return Table(
+        "Test accuracy at other sampling rates, without retraining",
+        ("data", "method", *RATES),
+        rows,
+        _COMMAND,
+        "2× and 4×: linear interpolation; 1/2×: means of two samples. MiniROCKET and ROCKET take "
+        "series of the training length only.",
+        best,
+        ("data",),
+    )
+
+
+def calibration(lines: Sequence[Line]) -> Table:
+    """Log loss and calibration error of the probabilities."""
+    rows: list[tuple[Cell, ...]] = []
+    for (data, method), seeds in grouped(lines, "data", "method").items():
+        losses = [line["log_loss"] for line in seeds]
+        if all(map(math.isfinite, losses)):
+            errors = [line["calibration_error"] for line in seeds]
+            rows.append((data, method, len(seeds), spread(losses), spread(errors)))
+    return Table(
+        "Calibration of predict_proba on the test sets",
+        ("data", "method", "seeds", "log loss", "calibration error"),
+        rows,
+        _COMMAND,
+        "Calibration error: mean of |accuracy − probability| of the predicted class over ten bins.",
+    )
+
+
+def _score(seeds: Sequence[Line], rate: str = RATES[0]) -> Cell:
+    found = [line["accuracy"].get(rate, math.nan) for line in seeds]
+    return spread(found) if found and all(map(math.isfinite, found)) else None

@@ -1,0 +1,51 @@
+"""aeon's interface to the classifier and the regressor, as thin as it can be."""
+
+from aeon.classification import BaseClassifier
+from aeon.regression import BaseRegressor
+
+from fractal.estimators import FractalClassifier, FractalRegressor
+
+SMALL = {"width": 2, "depth": 1, "order": 2, "max_epochs": 1}
+TAGS = {
+    "capability:multivariate": True,
+    "capability:unequal_length": True,
+    "capability:missing_values": True,
+    "X_inner_type": ["np-list", "numpy3D"],
+}
+
+
+class AeonClassifier(BaseClassifier):
+    """A `FractalClassifier` as a classifier of aeon."""
+
+    _tags = TAGS
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+        super().__init__()
+
+    def _fit(self, X, y):
+        self.fitted_ = FractalClassifier(**SMALL, random_state=self.random_state).fit(X, y)
+        return self
+
+    def _predict(self, X):
+        return self.fitted_.predict(X)
+
+    def _predict_proba(self, X):
+        return self.fitted_.predict_proba(X)
+
+
+class AeonRegressor(BaseRegressor):
+    """A `FractalRegressor` as a regressor of aeon."""
+
+    _tags = TAGS
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+        super().__init__()
+
+    def _fit(self, X, y):
+        self.fitted_ = FractalRegressor(**SMALL, random_state=self.random_state).fit(X, y)
+        return self
+
+    def _predict(self, X):
+        return self.fitted_.predict(X)

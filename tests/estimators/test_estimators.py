@@ -1,0 +1,223 @@
+"""Classifier and regressor: answers, streams, files, and scikit-learn's tools."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline
+
+import fractal
+from fractal.estimators import FractalClassifier, FractalRegressor
+
+from .conftest import TINY
+
+
+def test_waves_of_unequal_lengths_are_told_apart(fitted, waves):
+    X, y = waves
+    assert fitted.score(X, y) > 0.9
+    assert fitted.classes_.tolist() == ["fast", "slow"]
+    found = fitted.predict_proba(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    assert (fitted.classes_[found.argmax(axis=1)] == fitted.predict(X)).all()
+
+
+def test_padding_and_other_cases_of_a_batch_do_not_change_an_answer(fitted, waves):
+    X, _ = waves
+    alone = np.concatenate([fitted.predict_proba([x]) for x in X[:3]])
+    np.testing.assert_allclose(fitted.predict_proba(X)[:3], alone, atol=1e-5)
+
+
+def test_a_seed_makes_fits_equal_and_others_do_not(waves):
+    fits = [FractalClassifier(**TINY | {"random_state": seed}).fit(*waves) for seed in (0, 0, 1)]
+    one, two, other = (fit.predict_proba(waves[0]) for fit in fits)
+    np.testing.assert_array_equal(one, two)
+    assert not np.array_equal(one, other)
+
+
+def test_the_stream_answers_as_predict_does_for_the_series_so_far(fitted, waves):
+    x = waves[0][1][:40]
+    found = fitted.predict_stream(x)
+    assert found.labels.shape == (40,)
+    for end in (1, 17, 40):
+        expected = fitted.predict_proba([x[:end]])[0]
+        np.testing.assert_allclose(found.probabilities[end - 1], expected, atol=1e-4)
+    stream = fitted.stream()
+    parts = [stream.push(x[:1]), stream.push(x[1:20]), stream.push(x[20:])]
+    joined = np.concatenate([part.probabilities for part in parts])
+    np.testing.assert_allclose(joined, found.probabilities, atol=1e-4)
+
+
+def test_a_bidirectional_model_has_no_stream(waves):
+    model = FractalClassifier(**TINY, bidirectional=True).fit(*waves)
+    with pytest.raises(ValueError, match="bidirectional must be False"):
+        model.predict_stream(waves[0][0])
+
+
+@pytest.mark.parametrize("labels", [[3, 7], [1.0, 2.0], [True, False], ["b", "a"]])
+def test_files_keep_answers_settings_and_the_type_of_labels(labels, waves, tmp_path):
+    X, y = waves
+    y = np.where(y == "slow", *labels)
+    model = FractalClassifier(**TINY).fit(X, y)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    again = FractalClassifier.load(path)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.predict(X).dtype == y.dtype
+    assert again.get_params() == model.get_params()
+    assert isinstance(fractal.load(path), fractal.nn.SequenceModel)
+    with pytest.raises(ValueError, match="FractalRegressor"):
+        FractalRegressor.load(path)
+
+
+def test_a_file_of_a_model_alone_is_no_classifier(fitted, tmp_path):
+    fractal.save(tmp_path / "m.safetensors", fitted.model_)
+    with pytest.raises(ValueError, match="contains a model only"):
+        FractalClassifier.load(tmp_path / "m.safetensors")
+
+
+def test_pickle_and_joblib_keep_answers(fitted, waves, tmp_path):
+    joblib.dump(fitted, tmp_path / "model.joblib")
+    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model.joblib")):
+        np.testing.assert_array_equal(again.predict_proba(waves[0]), fitted.predict_proba(waves[0]))
+
+
+def test_a_clone_is_not_fitted(fitted, waves):
+    again = clone(fitted)
+    assert again.get_params() == fitted.get_params()
+    with pytest.raises(NotFittedError):
+        again.predict(waves[0])
+
+
+def test_grid_search_pipelines_and_cross_validation_take_series_as_they_are(waves):
+    X, y = waves
+    pipeline = Pipeline([("model", FractalClassifier(**TINY))])
+    search = GridSearchCV(pipeline, {"model__lr": [1e-3, 1e-2]}, cv=2).fit(X, y)
+    assert search.best_params_["model__lr"] in (1e-3, 1e-2)
+    assert cross_val_score(FractalClassifier(**TINY), X, y, cv=2).shape == (2,)
+
+
+def test_labels_of_a_table_are_found_by_id(waves):
+    X, y = waves
+    table = pd.concat(
+        pd.DataFrame({"id": i, "time": np.arange(len(x)), "x": x}) for i, x in enumerate(X)
+    )
+    labels = pd.Series(y, index=range(len(X)))
+    model = FractalClassifier(**TINY).fit(table, labels.sample(frac=1, random_state=0))
+    other = FractalClassifier(**TINY).fit(X, y, [np.arange(len(x)) for x in X])
+    np.testing.assert_array_equal(model.predict_proba(table), other.predict_proba(table))
+
+
+def test_times_make_answers_independent_of_the_sampling_rate(waves):
+    X, y = waves
+    times = [np.arange(len(x)) + 1.0 for x in X]
+    model = FractalClassifier(width=8, depth=1, order=4, max_epochs=10, random_state=0)
+    model.fit(X, y, times)
+    dense = [np.repeat(x, 2) for x in X]
+    finer = [np.repeat(t, 2) - np.tile([0.5, 0], len(t)) for t in times]
+    expected = model.predict_proba(X, times)
+    with_times = np.abs(model.predict_proba(dense, finer) - expected).max()
+    without = np.abs(model.predict_proba(dense) - expected).max()
+    assert with_times < 0.05 < without
+
+
+def test_class_weights_shift_probabilities(waves):
+    X, y = waves
+    model = FractalClassifier(**TINY, class_weight={"slow": 20.0, "fast": 1.0}).fit(X, y)
+    plain = FractalClassifier(**TINY).fit(X, y)
+    assert model.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean()
+
+
+def test_partial_fit_learns_from_parts(waves):
+    X, y = waves
+    model = FractalClassifier(width=8, depth=1, order=4, random_state=0)
+    losses = []
+    for _ in range(8):
+        for half in (slice(0, 16), slice(16, None)):
+            model.partial_fit(X[half], y[half], classes=["slow", "fast"])
+            losses.append(model.history_[-1]["loss"])
+    assert losses[-1] < 0.7 * losses[0]
+    with pytest.raises(ValueError, match="known classes only, got"):
+        model.partial_fit(X[:1], ["other"])
+
+
+def test_a_warm_start_continues_from_the_last_weights(waves):
+    X, y = waves
+    model = FractalClassifier(**TINY | {"max_epochs": 15}, warm_start=True).fit(X, y)
+    first = model.history_[0]["loss"]
+    assert model.fit(X, y).history_[0]["loss"] < first
+    with pytest.raises(ValueError, match="known classes"):
+        model.fit(X, np.where(y == "slow", "other", y))
+
+
+def test_ctrl_c_keeps_the_best_weights(waves, monkeypatch):
+    import signal
+
+    from fractal.estimators import _fit
+
+    step, calls = _fit._train_step, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 6:
+            signal.raise_signal(signal.SIGINT)
+        return step(*arguments)
+
+    monkeypatch.setattr(_fit, "_train_step", interrupted)
+    model = FractalClassifier(**TINY | {"max_epochs": 50}, refit=False)
+    with pytest.warns(Warning, match="interrupted"):
+        model.fit(*waves)
+    assert len(calls) == 6
+    assert model.predict(waves[0]).shape == (32,)
+
+
+def test_the_regressor_predicts_one_number_or_several_and_streams_them(waves, tmp_path):
+    X, y = waves
+    targets = np.where(y == "slow", -100.0, 300.0)
+    settings = {"width": 8, "depth": 1, "order": 4, "max_epochs": 15, "random_state": 0}
+    model = FractalRegressor(**settings).fit(X, targets)
+    assert model.score(X, targets) > 0.5
+    stream = model.predict_stream(X[0])
+    np.testing.assert_allclose(stream[-1], model.predict(X[:1])[0], rtol=1e-3)
+    both = FractalRegressor(**TINY).fit(X, np.stack([targets, -targets], axis=1))
+    assert both.predict(X).shape == (32, 2)
+    both.save(tmp_path / "m.safetensors")
+    again = FractalRegressor.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(again.predict(X), both.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, X, y: m.fit(X[:1], y[:1]), "at least two classes, got 1"),
+        (lambda m, X, y: m.fit(X, ["a"] * len(X)), "at least two classes"),
+        (lambda m, X, y: m.fit(X, y[:-1]), "one entry per case"),
+        (lambda m, X, y: m.fit([*X[:-1], np.full(9, np.nan)], y), "case 31 is all NaN"),
+        (lambda m, X, y: m.fit([*X[:-1], np.full(9, np.inf)], y), "infinite"),
+        (lambda m, X, y: m.fit(X, y, [-1.0 - np.arange(len(x)) for x in X]), "negative"),
+        (lambda m, X, y: m.partial_fit(X, y), "classes must be given"),
+        (lambda m, X, y: clone(m).set_params(clock="fast").fit(X, y), "clock must be one of"),
+        (lambda m, X, y: clone(m).set_params(lr=0).fit(X, y), "lr must be"),
+        (lambda m, X, y: clone(m).set_params(width=0).fit(X, y), "width must be"),
+        (lambda m, X, y: clone(m).set_params(max_epochs=0).fit(X, y), "max_epochs must be"),
+        (lambda m, X, y: clone(m).set_params(class_weight="even").fit(X, y), "class_weight must"),
+        (lambda m, X, y: clone(m).set_params(class_weight={9: 1}).fit(X, y), "class_weight must"),
+    ],
+)
+def test_wrong_input_is_one_line(call, message, waves):
+    with pytest.raises(ValueError, match=message) as raised:
+        call(FractalClassifier(**TINY), *waves)
+    assert "\n" not in str(raised.value)
+
+
+def test_another_number_of_channels_is_one_line(fitted):
+    with pytest.raises(
+        ValueError, match="X: has 2 channels, but FractalClassifier was fitted with"
+    ):
+        fitted.predict(np.ones((3, 2, 9)))
+    with pytest.raises(ValueError, match="samples must have shape"):
+        fitted.predict_stream(np.ones((2, 9)))

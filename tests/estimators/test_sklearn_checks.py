@@ -1,0 +1,58 @@
+"""scikit-learn's own checks of estimators."""
+
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from fractal.estimators import FractalClassifier, FractalRegressor, MemoryFeatures
+
+# What these checks call samples are series of a few steps: a net of a few parameters suffices.
+SMALL = {"width": 2, "depth": 1, "order": 2, "max_epochs": 1, "random_state": 0}
+ANY_LENGTH = "predict takes series of any length: their length is not a number of features"
+LEARNS = "needs more epochs than these checks can afford; test_estimators has such a test"
+EXPECTED = {
+    "check_n_features_in_after_fitting": ANY_LENGTH,
+    "check_estimators_partial_fit_n_features": ANY_LENGTH,
+    "check_dataframe_column_names_consistency": "the columns of a wide table are times",
+    "check_classifiers_train": LEARNS,
+    "check_regressors_train": LEARNS,
+    "check_classifiers_classes": LEARNS,
+    "check_class_weight_classifiers": LEARNS,
+}
+
+
+def checks(*estimators):
+    """The checks of scikit-learn; those that are expected to fail are left out."""
+    return [
+        pytest.param(one, check, id=f"{type(one).__name__}-{name_of(check)}")
+        for estimator in estimators
+        for one, check in estimator_checks_generator(estimator)
+        if name_of(check) not in EXPECTED
+    ]
+
+
+def name_of(check):
+    return getattr(check, "func", check).__name__
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("estimator", "check"), checks(FractalClassifier(**SMALL), MemoryFeatures(orders=(2,)))
+)
+def test_a_check_of_scikit_learn_passes(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("estimator", "check"), checks(FractalRegressor(**SMALL)))
+def test_a_check_of_scikit_learn_passes_for_the_regressor(estimator, check):
+    check(estimator)
+
+
+def test_every_expected_failure_is_a_check_of_scikit_learn():
+    names = {
+        name_of(check)
+        for estimator in (FractalClassifier(), FractalRegressor(), MemoryFeatures())
+        for _, check in estimator_checks_generator(estimator)
+    }
+    assert set(EXPECTED) <= names

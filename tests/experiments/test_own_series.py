@@ -1,0 +1,38 @@
+"""Tables of the classifier on users' series, and the rates at which it is evaluated."""
+
+import numpy as np
+import pytest
+
+from experiments import own_series, series_tables
+from experiments.results import read_experiment
+from fractal.report.table import value
+from result_lines import all_lines, write
+
+
+@pytest.fixture
+def lines(tmp_path):
+    write(tmp_path, {"own_series": all_lines()["own_series"]})
+    return read_experiment(tmp_path, "own_series") or []
+
+
+def test_ranks_are_over_the_sets_on_which_every_method_was_run(lines):
+    table = series_tables.ranks(lines)
+    assert [row[:3] for row in table.rows] == [("ROCKET", 1.0, 2), ("fractal", 2.0, 0)]
+    fewer = [line for line in lines if (line["data"], line["method"]) != ("PLAID", "ROCKET")]
+    assert "1 data sets" in series_tables.ranks(fewer).caption
+
+
+def test_rates_that_a_method_does_not_take_are_left_out(lines):
+    table = series_tables.rates(lines)
+    assert {row[1] for row in table.rows} == {"fractal"}
+    assert value(table.rows[0][3]) == pytest.approx(0.8)
+
+
+def test_a_line_keeps_its_slope_and_mean_at_every_rate():
+    line = np.arange(40.0)[None]
+    for factor in (0.5, 2.0, 4.0):
+        found = own_series.at_rate(line, factor)
+        assert found.shape == (1, int(40 * factor))
+        inner = found[0, 5:-5]
+        np.testing.assert_allclose(np.diff(inner), 1 / factor)
+        np.testing.assert_allclose(found.mean(), line.mean(), rtol=1e-2)
