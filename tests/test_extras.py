@@ -47,7 +47,11 @@ def test_the_script_names_the_extra_it_needs_in_one_line(missing):
 
 @pytest.mark.parametrize(
     ("package", "missing", "extra"),
-    [("train", "optax", "train"), ("train", "pydantic", "train")],
+    [
+        ("train", "optax", "train"),
+        ("train", "pydantic", "train"),
+        ("estimators", "sklearn", "estimators"),
+    ],
 )
 def test_a_package_names_the_extra_it_needs(package, missing, extra):
     result = without([missing], f"import fractal.{package}")

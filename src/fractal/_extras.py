@@ -2,7 +2,11 @@
 
 import importlib.util
 
-_DISTRIBUTIONS = {"PIL": "pillow", "orbax.checkpoint": "orbax-checkpoint"}
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "orbax.checkpoint": "orbax-checkpoint",
+}
 
 
 class MissingExtra(ImportError):

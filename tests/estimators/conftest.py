@@ -8,11 +8,11 @@ TINY = {"width": 4, "depth": 1, "order": 2, "max_epochs": 2, "random_state": 0}
 
 @pytest.fixture(scope="session")
 def waves():
-    """Slow and fast waves of unequal lengths, with labels that are words."""
+    """Slow and fast waves of unequal lengths, which are padded to one: few compilations."""
     rng = np.random.default_rng(0)
     y = np.array(["slow", "fast"] * 16)
     X = [
-        np.sin((0.1 if name == "slow" else 0.6) * np.arange(rng.integers(20, 60)))
+        np.sin((0.1 if name == "slow" else 0.6) * np.arange(rng.integers(32, 60)))
         + 0.1 * rng.normal(size=1)
         for name in y
     ]

@@ -24,6 +24,7 @@ CLOCKS = ("uniform", "scale-invariant")
 _SMALL = 200  # training cases: with fewer, the model is trained again on all of them
 _MOST_STEPS, _MOST_SAMPLES = 1500, 2e7  # of training, for max_epochs="auto"
 _SEEDS = 2**31 - 1
+_PREDICTED = 8  # cases per batch in prediction: one size, so that answers do not depend on it
 
 
 class FitSettings(NamedTuple):
@@ -229,8 +230,9 @@ class SeriesEstimator(BaseEstimator):
 
     def _outputs(self, X: Any, times: Any) -> np.ndarray:
         """The outputs of the model for each case."""
-        series = self._preparation.apply(self._read(X, times))
-        return outputs_of(self.model_, series, _predict_batch(len(series)))
+        cases = self._read(X, times)
+        series = self._preparation.apply(cases)
+        return outputs_of(self.model_, series, _PREDICTED)
 
     def _settings(self, lengths: Int[np.ndarray, " cases"]) -> FitSettings:
         """Validate the settings for cases of these lengths."""
@@ -305,8 +307,3 @@ def hold_out(
 def _batch_size(count: int) -> int:
     """From 8 to 32 cases: an eighth of the training set."""
     return int(2 ** np.clip(np.round(np.log2(max(count, 1) / 8)), 3, 5))
-
-
-def _predict_batch(count: int) -> int:
-    """Few sizes, each of which is compiled once."""
-    return next((size for size in (2, 8) if count <= size), 32)

@@ -164,7 +164,8 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
 
     def predict(self, X: Any, times: Any = None) -> np.ndarray:
         """The most probable class of each case. Arguments: see `fit`."""
-        return self.classes_[self._outputs(X, times).argmax(axis=-1)]
+        found = self._outputs(X, times).argmax(axis=-1)
+        return self.classes_[found]
 
     def predict_proba(self, X: Any, times: Any = None) -> Float[np.ndarray, "cases classes"]:
         """The probability of each class, in the order of `classes_`. Arguments: see `fit`."""

@@ -80,6 +80,11 @@ class MemoryFeatures(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names such as `channel0_alpha0.5_order16_3`, and `difference0_…`."""
         check_is_fitted(self)
+        if input_features is not None and len(input_features) != self.n_features_in_:
+            raise UserError(
+                "input_features should have length equal to the number of steps in fit, "
+                f"{self.n_features_in_}, got {len(input_features)}"
+            )
         alphas, orders = self._settings()
         kinds = ("channel", "difference") if self.differences else ("channel",)
         return np.array(

@@ -36,6 +36,11 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
     `model_`, the `SequenceModel`; `history_`, the losses of each epoch; `best_epoch_`.
     """
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     def fit(self, X: Any, y: Any, times: Any = None) -> "FractalRegressor":
         """Train on series with targets.
 
