@@ -43,7 +43,7 @@ def main(picture="classify.png"):
     scores = {}
     for name, rate in (("training rate", 1.0), ("twice the rate", 2.0)):
         test, stamps, truth = recordings(np.random.default_rng(1), 400, rate)
-        scores[name] = model.score(test, truth, stamps)
+        scores[name] = model.score(test, truth, times=stamps)
         print(f"accuracy, {name:14} {scores[name]:.3f}")
     probabilities = model.predict_proba(test, stamps)
     found = reliability(probabilities.max(axis=1), model.predict(test, stamps) == truth, bins=5)

@@ -118,7 +118,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         if len(cases) < 2 or len(classes) < 2:
             raise UserError(
                 f"must contain cases of at least two classes, got {len(cases)} of one class: "
-                f"{classes[0]!r:.40}",
+                f"{classes.tolist()[0]!r:.40}",
                 argument="y",
             )
         if self.warm_start and self.__sklearn_is_fitted__():
@@ -171,7 +171,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         """The probability of each class, in the order of `classes_`. Arguments: see `fit`."""
         return probabilities(self._outputs(X, times), self.temperature_)
 
-    def score(self, X: Any, y: Any, times: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, times: Any = None) -> float:
         """The accuracy of `predict`. Arguments: see `fit`."""
         labels = one_per_case(y, self._read(X, times))
         return float(accuracy_score(labels, self.predict(X, times), sample_weight=sample_weight))
@@ -215,7 +215,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
             raise UserError(
-                f"must contain known classes only, got {unknown[0]!r:.40}", argument="y"
+                f"must contain known classes only, got {unknown.tolist()[0]!r:.40}", argument="y"
             )
         return np.searchsorted(self.classes_, labels)
 

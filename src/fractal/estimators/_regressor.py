@@ -77,7 +77,7 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
         """The prediction for each case, (cases,) or (cases, outputs)."""
         return self._answers(self._outputs(X, times))
 
-    def score(self, X: Any, y: Any, times: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, times: Any = None) -> float:
         """The coefficient of determination R² of `predict`. Arguments: see `fit`."""
         targets = one_per_case(y, self._read(X, times), columns=True)
         return float(r2_score(targets, self.predict(X, times), sample_weight=sample_weight))
