@@ -1,6 +1,6 @@
 """The speed of the layer before and after the engine of scans, from benchmarks/.
 
-`benchmarks/before/layer.json` was measured with the commit before the engine, on the same machine.
+`benchmarks/before/layer.json` is the last measurement before the engine, on another machine.
 """
 
 import json
@@ -15,15 +15,16 @@ _PASSES = ("forward", "forward + backward")
 def before_and_after(benchmarks: pathlib.Path) -> str:
     """Ratios of `fractal bench layer`, and the commits that they were measured with."""
     old, new = (_read(benchmarks / part) for part in ("before/layer.json", "layer.json"))
-    made = [one["provenance"] for one in (old, new)]
-    machines = {one["machine"]["processor"] for one in made}
-    commits = [f"{one['commit'][:8]}, {one['date'][:10]}" for one in made]
+    before, after = (_source(one["provenance"]) for one in (old, new))
     return (
         f"{markdown(_table(old, new))}\n"
-        f"`fractal bench layer`, forward / with gradients, on {' and '.join(machines)}. Before: "
-        f"commit {commits[0]}; after: commit {commits[1]}. Times vary by 10 to 20 % between runs "
-        "on this machine."
+        f"`fractal bench layer`, forward / with gradients. Before: {before}; after: {after}. The "
+        "ratios of two machines are comparable only roughly."
     )
+
+
+def _source(made: dict[str, Any]) -> str:
+    return f"commit {made['commit'][:8]}, {made['date'][:10]}, {made['machine']['processor']}"
 
 
 def _read(path: pathlib.Path) -> dict[str, Any]:

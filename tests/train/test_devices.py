@@ -31,7 +31,7 @@ def started(out, folder, devices=1, *options):
 
 
 def finished(process):
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=1200)
     assert process.returncode == 0, err
     return out
 
@@ -68,7 +68,7 @@ def test_sequence_shards_give_the_losses_of_one_device_and_may_change(folder, al
     remove_last_step(run)
     command = [*COMMAND[:3], "train", "--resume", str(run), "--devices", "5"]
     done = subprocess.run(
-        [*command, "--sequence-shards", "5"], capture_output=True, text=True, timeout=300
+        [*command, "--sequence-shards", "5"], capture_output=True, text=True, timeout=1200
     )
     assert done.returncode == 0, done.stderr
     assert "resuming after step 11" in done.stderr
@@ -101,7 +101,7 @@ def test_a_run_resumes_on_another_number_of_devices(alone, tmp_path):
     shutil.copytree(alone, run)
     remove_last_step(run)
     command = [*COMMAND[:3], "train", "--resume", str(run), "--devices", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
     assert "resuming after step 11" in done.stderr
     assert len(losses(run)) == 12

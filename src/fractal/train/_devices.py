@@ -131,6 +131,12 @@ class Devices:
         arrays, rest = eqx.partition(tree, _is_array)
         return eqx.combine(jax.device_put(arrays, self._copied), rest)
 
+    def copy_first(self, value: np.float32) -> Any:
+        """The value of the first process on all devices."""
+        if self.processes > 1:
+            value = multihost_utils.broadcast_one_to_all(value)
+        return self.copy(value)
+
     def gather(self, tree: object) -> Any:
         """Arrays of all devices as NumPy arrays, on every process."""
         if self.processes == 1:

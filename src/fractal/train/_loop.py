@@ -137,7 +137,7 @@ def train(
             stop = exchange and devices.any_process(bool(signals))
             if step % config.checkpoint_every == 0 or last or best or stop:
                 _check_finite(state, step)
-                state = state._replace(seconds=devices.copy(np.float32(clock.seconds())))
+                state = state._replace(seconds=devices.copy_first(np.float32(clock.seconds())))
                 checkpoints.save(step, state, best=best)
             if stop and not last:
                 raise Interrupted(step, folder, signals[0] if signals else signal.SIGTERM)
