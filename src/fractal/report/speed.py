@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .._errors import UserError
 from .table import Cell, Quartiles, Table
 
-BENCHMARKS = ("layer", "step", "memory", "stream", "scan", "data")
+BENCHMARKS = ("layer", "memory", "stream", "scan", "data")
 DEFAULT_FOLDER = pathlib.Path("benchmarks")
 _NOTES = {
     "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "
@@ -52,7 +52,6 @@ def read_benchmark(folder: pathlib.Path, name: str) -> Benchmark | None:
         return None
     make = {
         "layer": _layer,
-        "step": _step,
         "stream": _stream,
         "memory": _memory,
         "scan": _scan,
@@ -110,28 +109,6 @@ def _layer(found: Mapping) -> list[Table]:
         caption = "Forward and backward of 16,384 steps"
         tables.append(Table(caption, header, long, command("layer")))
     return tables
-
-
-def _step(found: Mapping) -> list[Table]:
-    columns = {
-        "gigaflop_per_second": "GFLOP/s",
-        "megabytes": "megabytes",
-        "compile_seconds": "seconds to compile",
-        "busy_cores": "busy cores",
-    }
-    rows: list[tuple[Cell, ...]] = []
-    for case, models in found["busy_cores"].items():
-        times = {name: _quartiles(row) for name, row in found["milliseconds"][case].items()}
-        for name in models:
-            bound, other = times[f"{name}, matrix products"], times.get("s5, associative")
-            ratio = None if other is None else other.median / times[name].median
-            cells = (_number(found[column][case][name]) for column in columns)
-            rows.append(
-                (str(case), str(name), times[name], _over(times[name], bound), ratio, *cells)
-            )
-    header = ("preset", "model", "milliseconds (quartiles)", "× matrix products")
-    header += ("× faster than associative", *columns.values())
-    return [Table("Gradient of one batch", header, rows, command("step"), _NOTES["step"])]
 
 
 def _stream(found: Mapping) -> list[Table]:

@@ -215,9 +215,8 @@ def _speed_charts(name: str, shown: Table) -> list[Chart]:
         return _scan_charts(shown)
     if name == "data":
         return []
-    in_parts = name in ("layer", "step")  # a chart per entry of the first column
-    kinds = grouped(shown, shown.header[0]) if in_parts else grouped(shown)
-    first, times = shown.header[1:3] if in_parts else shown.header[:2]
+    kinds = grouped(shown, "pass") if name == "layer" else grouped(shown)
+    first, times = shown.header[1:3] if name == "layer" else shown.header[:2]
     charts = []
     for key, rows in kinds.items():
         title = f"{shown.caption}, {key[0]}" if key else shown.caption
@@ -225,7 +224,7 @@ def _speed_charts(name: str, shown: Table) -> list[Chart]:
         bounds = [value(row[times]) for row in rows if row[first] == "lower bound"]
         said = ", ".join(f"{row[first]} {value(row[times]):.3g}" for row in rows)
         unit = times.split(" (")[0]
-        scale = "linear" if in_parts else "log"
+        scale = "linear" if name == "layer" else "log"
         references = {"lower bound": bounds[0]} if bounds else {}
         figure = dots(cells, unit, scale=scale, references=references)
         charts.append(Chart(title, f"{title}, {unit}: {said}.", figure))
