@@ -9,13 +9,10 @@ import hypothesis
 import numpy as np
 import pytest
 
-# The tests spend their time on compilation; without LLVM's costly passes and the emitters of fused
-# loops it takes a quarter of it. tests/test_optimized.py and `make test-slow` compile as users do.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_use_fusion_emitters=false",
-)
+from compilation import XLA_FLAGS
+
+# tests/test_optimized.py and `make test-slow` compile as users do.
+os.environ.setdefault("XLA_FLAGS", XLA_FLAGS)
 
 # Tests repeat programs, such as a run and the same run resumed: each is compiled once. Every worker
 # has its own cache, since JAX does not write entries atomically.
