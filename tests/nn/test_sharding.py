@@ -194,8 +194,9 @@ def _objective_case() -> dict[str, float]:
     """Loss and gradients of training with 2 × 4 devices; the length is no multiple of 4."""
     rng = np.random.default_rng(0)
     sequences, labels = rng.integers(0, 7, (8, 21)), rng.integers(0, 2, 8)
-    held_out = {"validation": (sequences[:1], labels[:1]), "test": (sequences[:1], labels[:1])}
-    task = from_arrays(sequences, labels, **held_out, kind="classification", inputs=7, outputs=2)
+    few = (sequences[:1], labels[:1])
+    sizes = {"inputs": 7, "outputs": 2}
+    task = from_arrays(sequences, labels, validation=few, test=few, kind="classification", **sizes)
     mixer = functools.partial(FractalSSM, order=2, alphas=0.5, bidirectional=True)
     options = {"dtype": "float64", "norm": "batch", "dropout": 0.3}
     key = jax.random.key(0)

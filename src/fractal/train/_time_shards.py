@@ -23,8 +23,8 @@ def over_time(
     axis: int,
     call: Callable[..., Any],
     model: Any,
-    inputs: Array,
-    lengths: Array | None,
+    inputs: Any,
+    lengths: Any,
     keys: Array | None,
 ) -> Any:
     """`call(model, inputs, lengths, keys, axis_name)` for a batch, on all devices of a mesh.
