@@ -195,8 +195,15 @@ def _objective_case() -> dict[str, float]:
     rng = np.random.default_rng(0)
     sequences, labels = rng.integers(0, 7, (8, 21)), rng.integers(0, 2, 8)
     few = (sequences[:1], labels[:1])
-    sizes = {"inputs": 7, "outputs": 2}
-    task = from_arrays(sequences, labels, validation=few, test=few, kind="classification", **sizes)
+    task = from_arrays(
+        sequences,
+        labels,
+        validation=few,
+        test=few,
+        kind="classification",
+        inputs=7,
+        outputs=2,
+    )
     mixer = functools.partial(FractalSSM, order=2, alphas=0.5, bidirectional=True)
     options = {"dtype": "float64", "norm": "batch", "dropout": 0.3}
     key = jax.random.key(0)
