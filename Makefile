@@ -7,7 +7,7 @@ RUN    := runs/listops
 # pytest starts one worker per core; the libraries' own threads would compete with them.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: train test test-slow lint format bench docs clean
+.PHONY: train test test-slow test-torch lint format bench docs clean
 
 train: $(READY)
 	$(BIN)/fractal train $(if $(wildcard $(RUN)/config.json),--resume $(RUN),listops --preset mini --out $(RUN))
@@ -17,6 +17,10 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(ONE_THREAD) XLA_FLAGS= $(BIN)/pytest -n auto --dist loadfile -q -m slow
+
+# PyTorch is not part of the default installation; without it `make test` skips these tests.
+test-torch: $(VENV)/torch-ready
+	$(ONE_THREAD) $(BIN)/pytest -n auto --dist loadfile -q tests/torch src/fractal/torch
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -48,6 +52,10 @@ $(READY): pyproject.toml constraints.txt
 		|| { echo "FRACTAL needs Python 3.11 or newer; call: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/torch-ready: $(READY)
+	$(INSTALL) --editable '.[dev,torch]' torch==2.13.0
 	@touch $@
 
 $(VENV)/docs-ready: $(READY)

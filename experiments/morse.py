@@ -114,9 +114,11 @@ def measure(model: str, seed: int) -> dict:
     net, curve = fitted(net, draw, _loss, steps, seed)
     accuracy = {}
     for name, test in conditions(seed).items():
-        for dt in sorted({1.0, test.dt}) if model in _RESCALABLE else (1.0,):
-            label = name if dt == 1.0 else f"{name}, rescaled Δ"
-            found = np.asarray(_answers(net, *map(jnp.asarray, (test.inputs, test.lengths, dt))))
+        inputs, lengths = jnp.asarray(test.inputs), jnp.asarray(test.lengths)
+        for dt in sorted({1.0, test.dt}) if model in _RESCALABLE else (None,):
+            label = name if dt in (1.0, None) else f"{name}, rescaled Δ"
+            step = None if dt is None else jnp.asarray(dt)
+            found = np.asarray(_answers(net, inputs, lengths, step))
             accuracy[label] = round(float(np.mean(found == np.arange(len(CODE)))), 4)
     about = {"parameters": parameter_count(net), "steps": steps, "late_loss": curve[-1][1]}
     return about | {"accuracy": accuracy, "curve": curve}
@@ -139,7 +141,7 @@ def _loss(net: Any, inputs: jax.Array, lengths: jax.Array, labels: jax.Array) ->
 
 
 @eqx.filter_jit
-def _answers(net: Any, inputs: jax.Array, lengths: jax.Array, dt: jax.Array) -> jax.Array:
+def _answers(net: Any, inputs: jax.Array, lengths: jax.Array, dt: jax.Array | None) -> jax.Array:
     """The symbol of each signal."""
     if isinstance(net, SITHCon):  # one after another: a long signal takes it much memory
         one = jax.lax.map(lambda args: net(args[0], lengths=args[1]), (inputs, lengths))

@@ -165,8 +165,9 @@ def _network(
         longest = max(map(len, signals))
         size = length << max(0, (-(-longest // length) - 1).bit_length())  # few shapes
         rows = [*signals, *[signals[0]] * (-len(signals) % BATCH)]
+        step = jnp.asarray(dt) if model in _RESCALABLE else None
         found = [
-            np.asarray(_answers(net, *map(jnp.asarray, (*padded(rows[i : i + BATCH], size), dt))))
+            np.asarray(_answers(net, *map(jnp.asarray, padded(rows[i : i + BATCH], size)), step))
             for i in range(0, len(rows), BATCH)
         ]
         return np.concatenate(found)[: len(signals)]
@@ -189,8 +190,8 @@ def _loss(net: Any, inputs: jax.Array, lengths: jax.Array, labels: jax.Array) ->
 
 
 @eqx.filter_jit
-def _answers(net: Any, inputs: jax.Array, lengths: jax.Array, dt: jax.Array) -> jax.Array:
-    more = {} if isinstance(net, SITHCon) else {"dt": dt}
+def _answers(net: Any, inputs: jax.Array, lengths: jax.Array, dt: jax.Array | None) -> jax.Array:
+    more = {} if dt is None else {"dt": dt}
     return jax.vmap(lambda x, n: net(x, lengths=n, **more))(inputs, lengths).argmax(-1)
 
 

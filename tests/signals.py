@@ -1,4 +1,4 @@
-"""Test signals, and the error under the fractional measure by which memories are judged."""
+"""Test signals, and the error under the fractional measure that memories are compared by."""
 
 import numpy as np
 

@@ -4,6 +4,7 @@
 - `fractal.OnlineMemory`: streaming compression of a signal (NumPy).
 - `fractal.nn`: layers and models (JAX).
 - `fractal.baselines`: state-space and attention baselines (JAX).
+- `fractal.torch`: the layers and models in PyTorch, with the same weight files.
 - `fractal.save`, `fractal.load`: weight files of models.
 - `fractal.tasks`: data sets.
 - `fractal.train`: training and evaluation.
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from . import report as report
     from . import tasks as tasks
     from . import theory as theory
+    from . import torch as torch
     from . import train as train
     from ._allocator import keep_freed_memory as keep_freed_memory
     from ._memory import OnlineMemory as OnlineMemory
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from ._weights import save as save
 
 __version__ = "0.1.0"
-_SUBPACKAGES = ("baselines", "estimators", "nn", "report", "tasks", "theory", "train")
+_SUBPACKAGES = ("baselines", "estimators", "nn", "report", "tasks", "theory", "torch", "train")
 _MODULES = {
     "OnlineMemory": "._memory",
     "keep_freed_memory": "._allocator",
@@ -52,6 +54,7 @@ __all__ = [
     "save",
     "tasks",
     "theory",
+    "torch",
     "train",
 ]
 

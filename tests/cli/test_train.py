@@ -73,9 +73,11 @@ def test_compare_trains_each_model_once_and_resumes(capfd, tmp_path, folder):
 
 
 def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
-    code, shown, _ = run(capfd, "train", "listops", "--show", "--optimizer.lr", 0.5, "--seed", 3)
+    options = ("--optimizer.lr", 0.5, "--seed", 3, "--model.options.selective", True)
+    code, shown, _ = run(capfd, "train", "listops", "--show", *options)
     assert code == 0
     assert json.loads(shown)["optimizer"]["lr"] == 0.5
+    assert json.loads(shown)["model"]["options"]["selective"] is True
     (tmp_path / "config.json").write_text(shown)
     code, again, _ = run(capfd, "train", "--config", tmp_path / "config.json", "--show")
     assert again == shown

@@ -12,6 +12,7 @@ import pytest
 from jax import lax
 
 from fractal._engine.pair import Pair, complex_to_real, real_to_complex
+from fractal._engine.sin_cos import sin_cos
 from fractal.baselines import S5
 from fractal.nn import FractalSSM, linear_scan
 
@@ -240,3 +241,12 @@ def test_one_exported_program_for_all_platforms_equals_the_layer(name, options, 
     assert loaded.platforms == PLATFORMS
     for x, y in zip(loaded.call(u), jax.jit(leaves)(u), strict=True):
         np.testing.assert_allclose(x, y, rtol=0, atol=1e-5 * max(1, np.abs(y).max()))
+
+
+def test_sine_and_cosine_equal_numpy_to_the_rounding_of_their_arguments():
+    small, sizes = np.linspace(-1e3, 1e3, 40_001), 10.0 ** np.linspace(3, 12, 2001)
+    for x in (small.astype(np.float32), sizes.astype(np.float32), -sizes.astype(np.float32)):
+        sine, cosine = (np.asarray(y, float) for y in sin_cos(jnp.asarray(x)))
+        error = np.hypot(sine - np.sin(x.astype(float)), cosine - np.cos(x.astype(float)))
+        assert (error <= 2e-7 + np.spacing(np.abs(x)).astype(float)).all()
+    assert [float(y[0]) for y in sin_cos(jnp.zeros(1))] == [0, 1]  # a gate of exactly 1

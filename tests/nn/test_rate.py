@@ -241,6 +241,30 @@ def test_a_pause_leaves_a_path_state_unchanged_to_the_bit_and_has_gradients():
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(gradients))
 
 
+@pytest.mark.slow
+def test_noise_breaks_the_invariance_of_a_path_as_docs_theory_says():
+    t, repeats = np.linspace(0, 1, 400), np.random.default_rng(0).integers(1, 9, 400)
+    clean = np.stack([np.sin(6 * np.pi * t), np.cos(10 * np.pi * t + 1)], axis=1)
+    scale = np.sqrt(np.mean(np.diff(clean, axis=0) ** 2))
+
+    def change(noise, **options):
+        ssm = FractalSSM(2, clock="scale-invariant", scan="sequential", key=jax.random.key(0),
+                         **options)  # fmt: skip
+        found = []
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            one, two = (
+                np.asarray(ssm(u + noise * scale * rng.standard_normal(u.shape))[1].modes)
+                for u in (clean, np.repeat(clean, repeats, axis=0))
+            )
+            found.append(np.linalg.norm(two - one) / np.linalg.norm(one))
+        return np.mean(found)
+
+    for noise, path, fixed in ((0, 0, 0.14), (0.01, 0.03, 0.14), (0.1, 0.2, 0.14), (1, 0.38, 0.16)):
+        assert abs(change(noise, rate="path") - path) < 0.005
+        assert abs(change(noise) - fixed) < 0.005
+
+
 @pytest.mark.parametrize("options", [BOTH, slow(SELECTIVE)])
 def test_models_with_learned_rates_are_saved_and_streamed(options, tmp_path):
     mixer = functools.partial(FractalSSM, order=4, alphas=(0.2, 0.8), **options)

@@ -131,7 +131,7 @@ def _nodes(node, depth=1):
 
 
 def test_unlimited_expressions_have_the_sizes_that_a_brute_force_sampler_gives():
-    """A tree drawn whole and then judged: the same distribution as one given up early."""
+    """A tree drawn whole and then accepted or not: the same distribution as one given up early."""
     rng = np.random.default_rng(0)
 
     def size(depth):

@@ -10,6 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from .pair import Pair
+from .sin_cos import sin_cos
 
 
 def gate_and_complement(method: str, w: Pair, elapsed: Float[Array, "..."]) -> tuple[Pair, Pair]:
@@ -40,6 +41,16 @@ def gate_and_complement(method: str, w: Pair, elapsed: Float[Array, "..."]) -> t
             )
         ),
     )
+
+
+def cpu_gates(method: str, w: Pair, elapsed: Float[Array, "time *groups"]) -> Pair:
+    """The gates alone, with the sines and cosines of `sin_cos` for zero-order hold in float32."""
+    if method != "zoh" or elapsed.dtype != jnp.float32:
+        return gate_and_complement(method, w, elapsed)[0]
+    decay, phase = _exponent(w, elapsed).parts
+    modulus = jnp.where(jnp.isinf(over_modes(elapsed, w)), 0.0, jnp.exp(-decay))
+    sine, cosine = sin_cos(phase)
+    return Pair(modulus * cosine, -modulus * sine)
 
 
 def over_modes(elapsed: Float[Array, "time *groups"], w: Pair) -> Float[Array, "time modes_or_1"]:

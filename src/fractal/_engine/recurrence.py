@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Complex, Float
 
-from .discretize import bilinear_slope, finite, gate_and_complement, over_modes
+from .discretize import bilinear_slope, cpu_gates, finite, gate_and_complement, over_modes
 from .pair import Pair, complex_to_real
 from .sharding import entering, is_first, previous, varying
 from .solvers import Step, assemble, average_step, scan_step, solve, transposed_step
@@ -115,7 +115,7 @@ def _materialized_gates(
     """The gates of all steps.
 
     On CPUs in a loop, since XLA would otherwise recompute them in every pass and for every sequence
-    of a batch. The temporaries of 256 steps fit into the cache of a core. Elsewhere
+    of a batch. The temporaries of a block of steps fit into the cache of a core. Elsewhere
     all at once: the blocks of a loop would follow one another.
     """
 
@@ -123,7 +123,24 @@ def _materialized_gates(
         return gate_and_complement(discretization, w, elapsed)[0]
 
     def in_blocks(w, elapsed):
-        return lax.map(lambda step: at_once(w, step[None])[0], elapsed, batch_size=256)
+        gates = functools.partial(cpu_gates, discretization, w)
+        if elapsed.ndim == 1:
+            return lax.map(lambda step: gates(step[None])[0], elapsed, batch_size=256)
+
+        # Times of groups differ between the sequences of a batch. In place: `lax.map` would
+        # transpose the gates of a batch.
+        def write(i, written):
+            start = jnp.minimum(i * size, len(elapsed) - size)
+            block = gates(lax.dynamic_slice_in_dim(elapsed, start, size))
+            return jax.tree.map(
+                lambda x, part: lax.dynamic_update_slice_in_dim(x, part, start, 0),
+                written,
+                block,
+            )
+
+        size = min(64, len(elapsed))
+        empty = jnp.zeros_like(over_modes(elapsed, w))
+        return lax.fori_loop(0, -(-len(elapsed) // size), write, Pair(empty, empty))
 
     return lax.platform_dependent(w, elapsed, cpu=in_blocks, default=at_once)
 

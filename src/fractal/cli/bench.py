@@ -20,13 +20,13 @@ class Bench:
         subject: memory, the online memory; scan, the scan by method and length; layer, the layer
             compared with a lower bound, its two matrix products without the scan, and with S5;
             step, the gradient of one batch of whole models, compared with their matrix products;
-            stream, a model sample by sample and in blocks; data, the time per batch and per train
-            step.
+            stream, a model sample by sample and in blocks; torch, the layer in PyTorch compared
+            with that in JAX and with s5-pytorch; data, the time per batch and per train step.
         json: print one JSON object instead of a table.
     """
 
     subject: Annotated[
-        Literal["memory", "scan", "layer", "step", "stream", "data"], tyro.conf.Positional
+        Literal["memory", "scan", "layer", "step", "stream", "torch", "data"], tyro.conf.Positional
     ]
     json: bool = False
 
@@ -41,6 +41,8 @@ class Bench:
             from ..bench.step import bench_step as bench
         elif self.subject == "stream":
             from ..bench.stream import bench_stream as bench
+        elif self.subject == "torch":
+            from ..bench.torch import bench_torch as bench
         else:
             from ..bench.data import bench_data as bench
         result = bench()

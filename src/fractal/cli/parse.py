@@ -22,6 +22,7 @@ UNPREFIXED = {"prefix": ""}
 """Metadata of a field whose own name is not part of the options within it."""
 NO_HINT = tyro.conf.arg(help_behavior_hint="")
 """Marks an option without a default value, so that its help does not end in "(default: None)"."""
+_CONSTANTS = {"True": "true", "False": "false", "None": "null"}  # as tyro writes them
 _OPTION = "--model.options."
 _EXPECTED = {"INT": "a whole number", "FLOAT": "a number"}
 _CONFIG = (
@@ -67,7 +68,7 @@ def _model_options(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]
         if text is None:
             raise UserError(f"{word}: needs a value")
         try:
-            options[name.replace("-", "_")] = json.loads(text)
+            options[name.replace("-", "_")] = json.loads(_CONSTANTS.get(text, text))
         except (ValueError, RecursionError):
             options[name.replace("-", "_")] = text
     return options, rest

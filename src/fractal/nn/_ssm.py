@@ -12,7 +12,7 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from .._alpha_series import initial_alphas
 from .._bounds import check_memory
-from .._checks import check_choice, check_count, check_flag, check_order, check_real
+from .._checks import check_choice, check_count, check_flag, check_order
 from .._engine.discretize import gate_and_complement
 from .._engine.inputs import (
     check_durations,
@@ -28,6 +28,7 @@ from .._engine.inputs import (
 from .._engine.pair import Pair, complex_to_real, real_to_complex
 from .._engine.recurrence import Scans, scan, states
 from .._engine.step_size import dt_range
+from .._layer_options import check_alphas, check_periods
 from .._options import CLOCKS, DISCRETIZATIONS, METHODS, RATES
 from .._spectra import spectrum
 from ._clock import advance, elapsed_per_step, reversed_elapsed
@@ -36,8 +37,6 @@ from ._initial import init_parameters, per_mode
 from ._rate import PathRate, SelectiveRate, durations, last_sample, make_rate
 from ._roles import role
 from ._running_sum import accumulate
-
-DEFAULT_ALPHAS = tuple(np.linspace(0.0, 0.9, 8).tolist())
 
 
 class FractalState(NamedTuple):
@@ -149,17 +148,15 @@ class FractalSSM(eqx.Module):
         width, order = check_count("width", width, smallest=1), check_order(order)
         bidirectional = check_flag("bidirectional", bidirectional)
         learn_alpha = check_flag("learn_alpha", learn_alpha)
-        alphas = DEFAULT_ALPHAS if alphas is None else _as_tuple("alphas", alphas)
+        alphas = check_alphas(alphas)
         selective = check_flag("selective", selective)
         if rate is not None:
             check_choice("rate", rate, RATES)
-        if not alphas:
-            raise ValueError("alphas must contain at least one value")
         check_choice("clock", clock, CLOCKS)
         check_choice("discretization", discretization, DISCRETIZATIONS)
         low, high = dt_range(clock, dt_min, dt_max, length)
         shared = init == "fractional"  # the state of a block is then a projection
-        periods = _check_periods(period, clock, discretization, shared)
+        periods = check_periods(period, clock, discretization, shared)
 
         blocks = [spectrum(init, alpha, order, imaginary) for alpha in alphas]
         if learn_alpha:
@@ -342,30 +339,3 @@ class FractalSSM(eqx.Module):
         B *= (gain.astype(B.dtype) / jax.lax.complex(decay, frequency))[:, None]
         dt = jnp.exp(per_mode(self.log_dt, self.sizes))
         return Pair(decay * dt, frequency * dt), B
-
-
-def _check_periods(
-    period: float | Sequence[float] | None, clock: str, discretization: str, shared: bool
-) -> tuple[float, ...] | None:
-    """Validate the periods, and the options that resonances depend on."""
-    if period is None:
-        return None
-    for name, wrong, needed in (
-        ("clock", clock != "uniform", "uniform"),
-        ("discretization", discretization != "zoh", "zoh"),
-        ("init", shared, "normal"),
-    ):
-        if wrong:
-            raise ValueError(f"period needs {name}={needed!r}")
-    periods = _as_tuple("period", period)
-    if not periods or min(periods) < 2 or not np.isfinite(periods).all():
-        raise ValueError(f"period must be at least 2 steps, or a sequence of such, got {period!r}")
-    return periods
-
-
-def _as_tuple(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
-    """Convert a scalar or a sequence of numbers to a tuple."""
-    array = np.atleast_1d(check_real(name, values))
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be a number or a sequence of numbers, got {array.shape}")
-    return tuple(array.tolist())

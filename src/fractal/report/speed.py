@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .._errors import UserError
 from .table import Cell, Quartiles, Table
 
-BENCHMARKS = ("layer", "memory", "stream", "scan", "data")
+BENCHMARKS = ("layer", "memory", "stream", "torch", "scan", "data")
 DEFAULT_FOLDER = pathlib.Path("benchmarks")
 _NOTES = {
     "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "
@@ -20,6 +20,8 @@ _NOTES = {
     '`scan="associative"`.',
     "stream": "One sample per call of a compiled model (`Streaming`), with JAX's asynchronous "
     "dispatch on and off; the same steps within one compiled program; a call without arithmetic.",
+    "torch": "s5-pytorch: the PyPI package. Memory: what one gradient adds to the peak of a "
+    "process.",
     "memory": "Dense: HiPPO's bilinear update, solved in each step, or with all matrices "
     "precomputed, which needs the length of the stream in advance.",
     "scan": "The scan along time by method, with constant decay factors, in complex64.",
@@ -53,6 +55,7 @@ def read_benchmark(folder: pathlib.Path, name: str) -> Benchmark | None:
     make = {
         "layer": _layer,
         "stream": _stream,
+        "torch": _torch,
         "memory": _memory,
         "scan": _scan,
         "data": _data,
@@ -118,6 +121,24 @@ def _stream(found: Mapping) -> list[Table]:
     header = ("call", "µs per sample (quartiles)")
     caption = "Streaming, time per sample"
     return [Table(caption, header, rows, command("stream"), _NOTES["stream"])]
+
+
+def _torch(found: Mapping) -> list[Table]:
+    rows: list[tuple[Cell, ...]] = []
+    for kind, candidates in found["milliseconds"].items():
+        times = {name: _quartiles(row) for name, row in candidates.items()}
+        rows += [
+            (str(kind), str(name), time, _over(time, times.get("ours")))
+            for name, time in times.items()
+        ]
+    header = ("pass", "layer", "milliseconds (quartiles)", "× ours")
+    timed = Table("Layer in PyTorch", header, rows, command("torch"), _NOTES["torch"])
+    long: list[tuple[Cell, ...]] = [
+        (str(name), _number(row["megabytes"]))
+        for name, row in found["memory_of_length_16384"].items()
+    ]
+    caption = "Forward and backward of 16,384 steps in PyTorch"
+    return [timed, Table(caption, ("layer", "megabytes"), long, command("torch"))]
 
 
 def _memory(found: Mapping) -> list[Table]:
