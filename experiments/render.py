@@ -1,4 +1,4 @@
-"""The tables of README.md, docs/results.md and docs/lra.md, from results/ and benchmarks/.
+"""The tables of README.md and of pages in docs/, from results/ and benchmarks/.
 
 `python -m experiments.render` writes each between `<!-- NAME -->` and `<!-- /NAME -->`; a test
 compares the pages with its output.
@@ -11,10 +11,10 @@ from typing import Any
 
 from fractal.report.table import Cell, Goal, Table, markdown, spread, value
 
-from . import arena, code, learned_clock, series_tables, summaries
+from . import arena, code, gpus, learned_clock, series_tables, speed, summaries
 from .results import Line, read_experiment, stale_note
 
-PAGES = ("README.md", "docs/results.md", "docs/lra.md")
+PAGES = ("README.md", "docs/results.md", "docs/lra.md", "docs/long-sequences.md")
 _BOTH = ("forward", "forward + backward")
 _LONG = 600  # steps of the longest runs on sequential MNIST
 _MEMORY, _LAYER = "`fractal bench memory`", "`fractal bench layer`"
@@ -273,6 +273,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "results": results,
     "benchmarks": benchmark_sentence,
     "benchmark table": _plain(benchmark_table),
+    "before and after": lambda: speed.before_and_after(code.ROOT / "benchmarks"),
+    "steps that fit": _plain(gpus.table),
     "verification": _plain(verification),
     "published": _plain(lambda: arena.table(None)),
     "overview": _plain(overview, "models"),

@@ -1,23 +1,29 @@
 """Sequences sharded along time over 8 virtual devices, compared with one device.
 
-The cases run in processes of their own, since the number of devices is set when JAX starts.
+The cases run in processes of their own, since the number of devices is set when JAX starts. Two
+processes with 4 devices each exchange the ends of their parts over the loopback network.
 """
 
 import functools
 import json
 import os
+import socket
 import subprocess
 import sys
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from fractal.baselines import S4D, S5
 from fractal.nn import FractalSSM, SequenceModel
+from fractal.tasks import Batches, from_arrays
+from fractal.train import Devices, make_objective
 
 DEVICES, WIDTH, LENGTH = 8, 3, 40  # parts of 5 steps, not a multiple of a chunk
 REAL = 23  # of 40 steps: the padding begins within the fifth part
@@ -124,10 +130,13 @@ def _layer_case(layer, irregular, padding, resumed) -> dict[str, float]:
         return jnp.sum(y * weights) + ends, (y, final)
 
     def run(call):
-        arguments = (layer, u, state, dt)
+        # NumPy arrays are on all devices of all processes.
+        arguments = jax.tree.map(np.asarray, (layer, u, state, dt))
         (_, found), gradient = jax.jit(
             jax.value_and_grad(functools.partial(loss, call), argnums=(0, 1, 2, 3), has_aux=True)
         )(*arguments)
+        if call is sharded and jax.process_count() > 1:
+            return multihost_utils.process_allgather((*found, gradient), tiled=True)
         return *found, gradient
 
     names = ("output", "state", "gradient")
@@ -179,6 +188,39 @@ def _model_case(options, padding, data) -> dict[str, float]:
     (_, one), gradient = run(call, x)
     (_, two), other = run(sharded, split)
     return {"output": _difference(one, two), "gradient": _difference(gradient, other)}
+
+
+def _objective_case() -> dict[str, float]:
+    """Loss and gradients of training with 2 × 4 devices; the length is no multiple of 4."""
+    rng = np.random.default_rng(0)
+    sequences, labels = rng.integers(0, 7, (8, 21)), rng.integers(0, 2, 8)
+    few = (sequences[:1], labels[:1])
+    task = from_arrays(
+        sequences,
+        labels,
+        validation=few,
+        test=few,
+        kind="classification",
+        inputs=7,
+        outputs=2,
+    )
+    mixer = functools.partial(FractalSSM, order=2, alphas=0.5, bidirectional=True)
+    options = {"dtype": "float64", "norm": "batch", "dropout": 0.3}
+    key = jax.random.key(0)
+    model = SequenceModel(7, 2, width=WIDTH, depth=1, mixer=mixer, **options, key=key)
+    batch = Batches(task, task.splits.train, 4, training=True)[0]
+    batch = batch._replace(labels=batch.labels.astype(int))  # as indices have in 64 bits
+
+    def run(devices, batch):
+        trained, rest = eqx.partition(model, eqx.is_inexact_array)
+        differentiate = jax.value_and_grad(make_objective(task, devices), has_aux=True)
+        call = jax.jit(lambda *arguments: differentiate(arguments[0], rest, *arguments[1:]))
+        (loss, statistics), gradient = call(trained, batch, key)
+        return loss, statistics, gradient
+
+    devices, names = Devices(4), ("loss", "statistics", "gradient")
+    found = run(None, batch), run(devices, devices.share(batch))
+    return {name: _difference(a, b) for name, a, b in zip(names, *found, strict=True)}
 
 
 def _gathers(layer) -> dict[str, int]:
@@ -236,27 +278,54 @@ def _main(names: list[str]) -> None:
             found[name] = _model_case(*MODEL_CASES[name])
         elif name == "errors":
             found[name] = _errors()
+        elif name == "objective":
+            found[name] = _objective_case()
         else:
             found[name] = _gathers(layers[name.removeprefix("gathers of ")])
     print(json.dumps(found))
 
 
+def _started(devices: int, *arguments: str) -> subprocess.Popen:
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.nn.test_sharding", *arguments],
+        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _finished(process: subprocess.Popen) -> dict:
+    out, err = process.communicate(timeout=1200)
+    assert process.returncode == 0, err
+    return json.loads(out.splitlines()[-1])
+
+
 @functools.cache
 def _run(*names: str) -> dict:
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={DEVICES}"
-    process = subprocess.run(
-        [sys.executable, "-m", "tests.nn.test_sharding", *names],
-        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        timeout=1200,
-    )
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout.splitlines()[-1])
+    return _finished(_started(DEVICES, *names))
+
+
+@functools.cache
+def _run_in_two_processes(*names: str) -> dict:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{one.getsockname()[1]}"
+    both = [_started(DEVICES // 2, f"{address}/{number}", *names) for number in range(2)]
+    one, two = (_finished(process) for process in both)
+    assert one == two
+    return one
 
 
 # Compilation takes seconds per case: by default one layer and one model that combine most of it.
-DEFAULT = ("scale-invariant, both directions", "mean", "gathers of uniform-both", "errors")
+DEFAULT = (
+    "scale-invariant, both directions",
+    "mean",
+    "objective",
+    "gathers of uniform-both",
+    "errors",
+)
 SLOW = tuple(
     name for name in (*LAYER_CASES, *MODEL_CASES, "gathers of uniform") if name not in DEFAULT
 )
@@ -280,6 +349,17 @@ def test_a_sharded_model_has_the_output_and_gradients_of_one_device(case):
     assert max(_found(case).values()) < 1e-11, _found(case)
 
 
+def test_the_training_objective_with_sequence_shards_is_that_of_one_device():
+    assert max(_found("objective").values()) < 1e-11, _found("objective")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["constant steps", "scale-invariant, both directions"])
+def test_two_processes_have_the_output_state_and_gradients_of_one_device(case):
+    found = _run_in_two_processes("constant steps", "scale-invariant, both directions")[case]
+    assert max(found.values()) < 1e-11, found
+
+
 @pytest.mark.parametrize("case", _params(["gathers of uniform", "gathers of uniform-both"]))
 def test_each_direction_and_pass_gathers_once(case):
     directions = 2 if case.endswith("both") else 1
@@ -298,4 +378,7 @@ def test_what_cannot_be_sharded_raises_one_line():
 
 
 if __name__ == "__main__":
+    if "/" in sys.argv[1]:
+        coordinator, number = sys.argv.pop(1).split("/")
+        jax.distributed.initialize(coordinator, 2, int(number))
     _main(sys.argv[1:])

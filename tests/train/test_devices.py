@@ -31,7 +31,7 @@ def started(out, folder, devices=1, *options):
 
 
 def finished(process):
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=1200)
     assert process.returncode == 0, err
     return out
 
@@ -39,6 +39,11 @@ def finished(process):
 def losses(run):
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return np.array([line["loss"] for line in lines if "loss" in line])
+
+
+def remove_last_step(run):
+    shutil.rmtree(run / "checkpoints" / "last" / "12")
+    (run / "result.json").unlink()
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +60,30 @@ def test_eight_devices_give_the_losses_of_one(folder, alone, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_give_the_losses_of_one_and_write_once(folder, alone, tmp_path):
+def test_sequence_shards_give_the_losses_of_one_device_and_may_change(folder, alone, tmp_path):
+    """Two groups of 4 devices; then one of 5, which pads the 96 steps of the task to 100."""
+    run = tmp_path / "run"
+    finished(started(run, folder, 8, "--sequence-shards", "4"))
+    np.testing.assert_allclose(losses(run), losses(alone), rtol=1e-4)
+    remove_last_step(run)
+    command = [*COMMAND[:3], "train", "--resume", str(run), "--devices", "5"]
+    done = subprocess.run(
+        [*command, "--sequence-shards", "5"], capture_output=True, text=True, timeout=1200
+    )
+    assert done.returncode == 0, done.stderr
+    assert "resuming after step 11" in done.stderr
+    assert len(losses(run)) == 12
+    np.testing.assert_allclose(losses(run), losses(alone), rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", [1, 4], ids=["whole sequences", "sequences across processes"])
+def test_two_processes_give_the_losses_of_one_and_write_once(folder, alone, tmp_path, shards):
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{one.getsockname()[1]}"
-    joined = ("--coordinator", address, "--processes", "2", "--process")
+    joined = ("--sequence-shards", str(shards), "--coordinator", address, "--processes", "2")
+    joined += ("--process",)
     both = [started(tmp_path / "run", folder, 2, *joined, str(number)) for number in range(2)]
     printed = [finished(process) for process in both]
     assert "test accuracy" in printed[0]
@@ -75,10 +99,9 @@ def test_a_run_resumes_on_another_number_of_devices(alone, tmp_path):
     """The last step is repeated, on two virtual devices of the CPU."""
     run = tmp_path / "run"
     shutil.copytree(alone, run)
-    shutil.rmtree(run / "checkpoints" / "last" / "12")
-    (run / "result.json").unlink()
+    remove_last_step(run)
     command = [*COMMAND[:3], "train", "--resume", str(run), "--devices", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
     assert "resuming after step 11" in done.stderr
     assert len(losses(run)) == 12

@@ -62,12 +62,17 @@ def check_sharded_call(module: Any, call: Callable, axis_name: str | None) -> No
     if axis_name is None:
         return
     check_axis(axis_name)
-    parameters = inspect.signature(call).parameters.values()
-    if not any(p.name == "axis_name" or p.kind is p.VAR_KEYWORD for p in parameters):
+    if not accepts_axis_name(call):
         raise ValueError(
             f"{type(module).__name__} cannot process a sequence sharded along time: "
             "axis_name must be None"
         )
+
+
+def accepts_axis_name(call: Callable) -> bool:
+    """Whether a call has the argument `axis_name`, for sequences sharded along time."""
+    parameters = inspect.signature(call).parameters.values()
+    return any(p.name == "axis_name" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def compiled_step(step: F) -> F:

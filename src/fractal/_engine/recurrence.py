@@ -11,7 +11,7 @@ computed together, with their states side by side.
 """
 
 import functools
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ from .pair import Pair, complex_to_real
 from .sharding import entering, is_first, previous, varying
 from .solvers import Step, assemble, average_step, scan_step, solve, transposed_step
 
+T = TypeVar("T")
 Gates = tuple[Pair, ...]
 Inputs = tuple[Float[Array, "time re_im"], ...]
 Starts = tuple[Float[Array, " re_im"] | None, ...]
@@ -37,17 +38,23 @@ class Scans(NamedTuple):
     - `reverse`: for each scan, whether it runs in reverse time.
     - `axis_name`: the mesh axis over which time is sharded.
     - `transposed`: solve y_k = a_{k−1} y_{k−1} + c_k instead of x_k = a_k x_{k−1} + b_k.
+    - `differentiated`: whether the states are also those of a derivative; see `assemble`.
     """
 
     method: str
     reverse: tuple[bool, ...]
     axis_name: str | None = None
     transposed: bool = False
+    differentiated: bool = False
 
     def transpose(self) -> "Scans":
         """The scans that solve the transposed system; its gates are the conjugates."""
         reverse = tuple(not r for r in self.reverse)
         return self._replace(reverse=reverse, transposed=not self.transposed)
+
+    def each(self, shared: tuple[T, ...]) -> tuple[T, ...]:
+        """One entry per scan, of a tuple that may have one entry for all scans."""
+        return shared * len(self.reverse) if len(shared) == 1 else shared
 
     def split(self, x: Float[Array, "time total"]) -> Inputs:
         """The arrays of the scans, from arrays side by side."""
@@ -70,6 +77,7 @@ def scan(scans: Scans, gates: Gates, inputs: Inputs, starts: Starts) -> Float[Ar
 @scan.defjvp
 def _(scans, primals, tangents):
     (gates, inputs, starts), (dgates, dinputs, dstarts) = primals, tangents
+    scans = scans._replace(differentiated=True)
     x = scan(scans, gates, inputs, starts)
     # The derivative of x_k − a_k x_{k−1} = b_k: the tangent solves the same system.
     carried = _carried(scans, dgates, x, starts)
@@ -91,15 +99,14 @@ def average(
 
     - `discretization`: of the gates.
     - `w`: λ per unit of time: decay and rotation of each mode.
-    - `elapsed`: for each scan, the elapsed time per step, or per step and group of modes (see
-      `over_modes`). An infinite time gives g = 0.
+    - `elapsed`: the elapsed time per step, or per step and group of modes (see `over_modes`); one
+      array for all scans, which then share the gates, or one for each. An infinite time gives
+      g = 0.
     - `v`: steady-state response to the input of each step.
     - `starts`: for each scan, the state before its first step; None is zero.
     """
-    # Scans that share an array of elapsed times share its gates.
-    gates = {id(times): _materialized_gates(discretization, w, times) for times in elapsed}
-    per_scan = tuple(gates[id(times)] for times in elapsed)
-    return _average(scans, discretization, w, elapsed, per_scan, v, starts)
+    gates = tuple(_materialized_gates(discretization, w, times) for times in elapsed)
+    return _average(scans, discretization, w, elapsed, gates, v, starts)
 
 
 def _materialized_gates(
@@ -141,14 +148,16 @@ def _materialized_gates(
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _average(scans, discretization, w, elapsed, gates, v, starts):
     """`average` for precomputed gates. Their tangents follow from those of w and `elapsed`."""
-    return _solve(scans, average_step, gates, (v,) * len(scans.reverse), starts)
+    return _solve(scans, average_step, scans.each(gates), scans.each((v,)), starts)
 
 
 @_average.defjvp
 def _(scans, discretization, primals, tangents):
     w, elapsed, gates, v, starts = primals
     dw, delapsed, _, dv, dstarts = tangents
+    scans = scans._replace(differentiated=True)
     x = _average(scans, discretization, *primals)
+    elapsed, delapsed, gates = (scans.each(one) for one in (elapsed, delapsed, gates))
     value, dvalue = (Pair.split(array, paired=True) for array in (v, dv))
     right = []
     for reverse, times, dtimes, g, states, start in zip(
@@ -181,8 +190,8 @@ def states(
     **Arguments:**
 
     - `modes`: λ per unit of time (decay and rotation) and the steady-state response B/λ.
-    - `elapsed`: for each scan, elapsed time per step, or per step and group of modes, or a scalar
-      if it is constant.
+    - `elapsed`: elapsed time per step, or per step and group of modes, or a scalar if it is
+      constant; one for all scans or one for each.
     - `signal`: the input of the layer.
     - `starts`: for each scan, the state before its first step; None is zero.
     """
@@ -194,8 +203,7 @@ def states(
     gate, complement = gate_and_complement(discretization, w, elapsed[0])
     folded = lax.complex(*complement.parts)[:, None] * B
     b = signal @ complex_to_real(folded, axis=0).T
-    count = len(scans.reverse)
-    return scan(scans, (gate,) * count, (b,) * count, starts)
+    return scan(scans, scans.each((gate,)), scans.each((b,)), starts)
 
 
 def _solve(scans: Scans, step: Step, gates: Gates, inputs: Inputs, starts: Starts) -> Array:
@@ -205,7 +213,7 @@ def _solve(scans: Scans, step: Step, gates: Gates, inputs: Inputs, starts: Start
         if scans.axis_name is not None:
             first = entering(scans.axis_name, scans.method, step, reverse, g, b, first)
         pieces.append(solve(scans.method, step, reverse, g, b, first))
-    return assemble(len(inputs[0]), pieces)
+    return assemble(len(inputs[0]), pieces, stacked=scans.differentiated)
 
 
 def _linear(scans: Scans, gates: Gates, b: Float[Array, "time total"]) -> Array:

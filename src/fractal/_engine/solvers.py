@@ -71,18 +71,21 @@ def solve(
     return [run(step, reverse, gates, b, start)]
 
 
-def assemble(length: int, scans: Sequence[Sequence[Pair]]) -> Float[Array, "time width"]:
+def assemble(
+    length: int, scans: Sequence[Sequence[Pair]], *, stacked: bool
+) -> Float[Array, "time width"]:
     """The outputs of one or more scans, side by side.
 
-    Piece j of n pieces holds the steps j, n + j, 2n + j, …
+    Piece j of n pieces holds the steps j, n + j, 2n + j, … On CPUs one concatenation is the faster
+    way to join them, but its transposition, in gradients, is slower than that of stacked pieces.
     """
     pieces = len(scans[0])
-    rows = [jnp.concatenate([p for x in scans for p in x[j].parts], -1) for j in range(pieces)]
-    if pieces == 1:
-        return rows[0]
-    # Not one concatenation along the last axis: on CPUs its transposition, in gradients, is slow.
-    x = jnp.stack(rows, axis=1)
-    return x.reshape(-1, x.shape[-1])[:length]
+    parts = [[part for x in scans for part in x[j].parts] for j in range(pieces)]
+    if stacked and pieces > 1:
+        joined = jnp.stack([jnp.concatenate(row, axis=-1) for row in parts], axis=1)
+    else:
+        joined = jnp.concatenate([part for row in parts for part in row], axis=-1)
+    return joined.reshape(-1, sum(part.shape[-1] for part in parts[0]))[:length]
 
 
 def _sequential(step: Step, reverse: bool, gates: Pair, b: Pair, start: Pair | None) -> Pair:
@@ -153,14 +156,10 @@ def _carries(method: str, reverse: bool, gates: list[Pair], ends: Pair, start: P
     products = _product(gates) if varying else None
 
     def loop(gate, products, ends, start):
-        # Constant gates are multiplied one by one: the rounding error of g^16 would accumulate
-        # over the chunks. As operands of the loop they are also computed only once.
+        # As operands of the loop, products are computed only once.
         def next_chunk(x, chunk):
             end, product = chunk
-            decayed = x
-            for factor in [product] if varying else [gate] * CHUNK:
-                decayed = factor * decayed
-            return decayed + end, x
+            return _decayed(x, gate, product) + end, x
 
         return lax.scan(next_chunk, start, (ends, products), reverse=reverse)[1]
 
@@ -177,23 +176,34 @@ def end_and_decay(
     """The carry after all steps from zero, and the product of all gates."""
     g, b = _split_chunks(gates, inputs, neutral=True)
     ends = _ends(step, reverse, g, b)
-    decays = _broadcast(_product(g), ends)
+    products = _product(g) if g[0].ndim == 2 else None
 
-    def loop(ends, decays):
+    def loop(gate, products, ends):
         def next_chunk(before, chunk):
-            end, decay = chunk
-            return (decay * before[0] + end, decay * before[1]), None
+            end, product = chunk
+            carry, decay = (_decayed(x, gate, product) for x in before)
+            return (carry + end, decay), None
 
-        one = jax.tree.map(jnp.zeros_like, decays[0])
-        one = Pair(one.real + 1, one.imag)
-        return lax.scan(next_chunk, (_zeros_like(ends[0]), one), (ends, decays), reverse=reverse)[0]
+        zero = _zeros_like(ends[0])
+        one = Pair(zero.real + 1, zero.imag)
+        return lax.scan(next_chunk, (zero, one), (ends, products), reverse=reverse)[0]
 
-    def tree(ends, decays):
+    def tree(gate, products, ends):
+        decays = _broadcast(_product([gate] * CHUNK), ends) if products is None else products
         decays, ends = lax.associative_scan(_join, (decays, ends), reverse=reverse)
         last = 0 if reverse else -1
         return ends[last], decays[last]
 
-    return _by_platform(method, loop, tree, ends, decays)
+    return _by_platform(method, loop, tree, g[0], products, ends)
+
+
+def _decayed(x: Pair, gate: Pair, product: Pair | None) -> Pair:
+    """The carry after a chunk of zero inputs; `product` is that of varying gates.
+
+    Constant gates are multiplied one by one: the rounding error of g^16, the same in each chunk,
+    would accumulate.
+    """
+    return _product([x, *([gate] * CHUNK if product is None else [product])])
 
 
 def _by_platform(method: str, loop: Callable, tree: Callable, *operands):

@@ -158,8 +158,8 @@ class S5(eqx.Module):
         reverse, starts = (
             ((False, True), (None, None)) if self.bidirectional else ((False,), (start,))
         )
-        scans, both = Scans(self.scan, reverse, axis_name), (elapsed,) * len(reverse)
-        x = states(scans, self.discretization, self._modes(), both, signal, starts)
+        scans = Scans(self.scan, reverse, axis_name)
+        x = states(scans, self.discretization, self._modes(), (elapsed,), signal, starts)
         y = x @ self._readout().T + self.D[None] * signal
         last = last_state(scans.split(x)[0], end, start, axis_name)
         return y.astype(u.dtype), real_to_complex(last)

@@ -64,6 +64,7 @@ class Train(Settled):
         show: print the settings as JSON, and do nothing else.
         json: print the scores as one JSON object.
         devices: number of virtual devices on a CPU, which share each batch; default 1.
+        sequence_shards: number of devices that share each sequence; default 1.
         coordinator: HOST:PORT of the first of several processes, or auto (Slurm, MPI).
         processes: number of processes.
         process: number of this process, from 0.
@@ -87,6 +88,7 @@ class Train(Settled):
     show: bool = False
     json: bool = False
     devices: Annotated[int | None, NO_HINT] = None
+    sequence_shards: Annotated[int, NO_HINT] = 1
     coordinator: Annotated[str | None, NO_HINT] = None
     processes: Annotated[int | None, NO_HINT] = None
     process: Annotated[int | None, NO_HINT] = None
@@ -104,7 +106,12 @@ class Train(Settled):
                 self.coordinator, self.processes, self.process, devices=self.devices
             )
             result = train(
-                config, folder, resume=self.resume is not None, loggers=self.log, workers=CORES
+                config,
+                folder,
+                resume=self.resume is not None,
+                loggers=self.log,
+                workers=CORES,
+                sequence_shards=self.sequence_shards,
             )
         if not is_first:
             return 0

@@ -249,12 +249,13 @@ class FractalSSM(eqx.Module):
         if fresh or state.modes_lost is None:
             reverse, starts = (False,), (start,)
             if self.bidirectional:
-                # On the scale-invariant clock the start of the reverse scan depends on the padding.
-                reverse_mask = clock_mask if self.clock == "uniform" else kept
-                zero = jnp.zeros_like(state.time)
-                back = reversed_elapsed(self.clock, length, zero, backward, reverse_mask, axis_name)
-                elapsed = *elapsed, elapsed[0] if back is ahead else self._grouped(back)
                 reverse, starts = (False, True), (None, None)
+                if self.clock != "uniform" or isinstance(self.rate, PathRate):
+                    # The start of a scale-invariant clock in reverse depends on the padding.
+                    mask = clock_mask if self.clock == "uniform" else kept
+                    zero = jnp.zeros_like(state.time)
+                    back = reversed_elapsed(self.clock, length, zero, backward, mask, axis_name)
+                    elapsed = *elapsed, self._grouped(back)
             scans = Scans(self.scan, reverse, axis_name)
             x = states(scans, self.discretization, self._modes(), elapsed, signal, starts)
             y, lost = x @ self.C.T, state.modes_lost

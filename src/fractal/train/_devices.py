@@ -1,4 +1,4 @@
-"""All devices of all processes, each with its share of every batch and a copy of the model."""
+"""All devices of all processes, each with its share of the data and a copy of the model."""
 
 import os
 import sys
@@ -15,6 +15,7 @@ from .._errors import UserError
 
 T = TypeVar("T")
 
+DATA, TIME = "data", "time"
 _MOST_DEVICES = 1024
 _COORDINATOR, _PROCESSES, _PROCESS = (
     f"FRACTAL_{name}" for name in ("COORDINATOR", "PROCESSES", "PROCESS")
@@ -87,20 +88,37 @@ def _number(argument: str, given: int | None, variable: str) -> int:
 
 
 class Devices:
-    """Data parallelism: batches are split over the devices, everything else is on all of them."""
+    """A mesh of all devices: batches are split over its axis `data`, sequences over `time`.
 
-    def __init__(self):
-        self._mesh = Mesh(np.array(jax.devices()), ("data",))
-        self._split = NamedSharding(self._mesh, PartitionSpec("data"))
-        self._copied = NamedSharding(self._mesh, PartitionSpec())
-        self.count = self._mesh.size
+    Everything else is on all devices. A process reads the examples of its devices; processes that
+    share sequences read the same ones: `reader` of `readers`.
+    """
+
+    def __init__(self, sequence_shards: int = 1):
+        self.shards = check_count("sequence_shards", sequence_shards, 1, _MOST_DEVICES)
         self.process, self.processes = jax.process_index(), jax.process_count()
+        local, total = jax.local_device_count(), jax.device_count()
+        if total % self.shards or (self.shards % local and local % self.shards):
+            hint = ": on CPUs set devices" if jax.default_backend() == "cpu" else ""
+            raise UserError(
+                f"must divide the number of devices, {total} ({local} per process), "
+                f"got {self.shards}{hint}",
+                argument="sequence_shards",
+            )
+        self.mesh = Mesh(np.array(jax.devices()).reshape(-1, self.shards), (DATA, TIME))
+        # Inputs are small next to activations: each device has all steps of its sequences.
+        self._split = NamedSharding(self.mesh, PartitionSpec(DATA))
+        self._copied = NamedSharding(self.mesh, PartitionSpec())
+        self.count = self.mesh.shape[DATA]
+        sharing = max(1, self.shards // local)
+        self.reader, self.readers = self.process // sharing, self.processes // sharing
 
     def check_batch(self, size: int) -> None:
-        """Raise `UserError` if the devices cannot share a batch equally."""
+        """Raise `UserError` if a batch cannot be shared equally."""
         if size % self.count:
+            groups = "devices" if self.shards == 1 else f"groups of {self.shards} devices"
             raise UserError(
-                f"a batch of {size} cannot be shared by {self.count} devices: choose a multiple",
+                f"a batch of {size} cannot be shared by {self.count} {groups}: choose a multiple",
                 argument="data.batch",
             )
 
@@ -112,6 +130,12 @@ class Devices:
         """The same arrays on all devices; other leaves as they are."""
         arrays, rest = eqx.partition(tree, _is_array)
         return eqx.combine(jax.device_put(arrays, self._copied), rest)
+
+    def copy_first(self, value: np.float32) -> Any:
+        """The value of the first process on all devices."""
+        if self.processes > 1:
+            value = multihost_utils.broadcast_one_to_all(value)
+        return self.copy(value)
 
     def gather(self, tree: object) -> Any:
         """Arrays of all devices as NumPy arrays, on every process."""

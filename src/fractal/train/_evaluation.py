@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._checks import check_count, check_type
@@ -13,6 +14,7 @@ from .._predictions import Predictions
 from ..nn import SequenceModel
 from ..tasks import Batch, Batches, Split, Task
 from ._devices import Devices
+from ._time_shards import over_time, time_axis
 
 
 def metric_of(task: Task) -> str:
@@ -21,13 +23,16 @@ def metric_of(task: Task) -> str:
 
 
 def outputs_of(
-    model: Any, x: Any, lengths: Any, key: PRNGKeyArray | None
+    model: Any, x: Any, lengths: Any, key: PRNGKeyArray | None, axis_name: str | None = None
 ) -> tuple[Float[Array, " outputs"], Any]:
-    """Outputs for one sequence, and new running averages; `key` is None in evaluation."""
+    """Outputs for one sequence, and new running averages; `key` is None in evaluation.
+
+    `axis_name` is the mesh axis over which time is sharded.
+    """
     if isinstance(model, SequenceModel):
         if key is None:
-            return model(x, lengths=lengths), None
-        return model.training(x, lengths=lengths, key=key)
+            return model(x, lengths=lengths, axis_name=axis_name), None
+        return model.training(x, lengths=lengths, key=key, axis_name=axis_name)
     return model(x, lengths=lengths, key=key), None
 
 
@@ -85,13 +90,14 @@ def predict(
         batch,
         training=False,
         buckets=buckets,
-        process=devices.process,
-        processes=devices.processes,
+        process=devices.reader,
+        processes=devices.readers,
     )
     stream, found = batches.stream(), []
     for _ in range(len(batches)):
         shared = devices.share(next(stream))
-        outputs = _outputs(model, shared.inputs, lengths_of(task, shared))
+        lengths = lengths_of(task, shared)
+        outputs = _outputs(devices.mesh, time_axis(task), model, shared.inputs, lengths)
         outputs, targets, real = devices.gather((outputs, shared.labels, shared.real))
         found.append((outputs[real], targets[real]))
     stream.close()
@@ -100,8 +106,16 @@ def predict(
 
 
 @eqx.filter_jit
-def _outputs(model: Any, inputs: Any, lengths: Any) -> Float[Array, "batch outputs"]:
-    return jax.vmap(lambda x, length: outputs_of(model, x, length, None)[0])(inputs, lengths)
+def _outputs(
+    mesh: Mesh, axis: int, model: Any, inputs: Any, lengths: Any
+) -> Float[Array, "batch outputs"]:
+    def batch(model, inputs, lengths, _, axis_name):
+        def one(x, length):
+            return outputs_of(model, x, length, None, axis_name)[0]
+
+        return jax.vmap(one)(inputs, lengths)
+
+    return over_time(mesh, axis, batch, model, inputs, lengths, None)
 
 
 def scores(task: Task, predictions: Predictions) -> dict[str, float]:

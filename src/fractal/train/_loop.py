@@ -41,6 +41,7 @@ from ._step import (
     step_number,
     trained_part,
 )
+from ._time_shards import check_shards
 
 _DIVERGED = 10  # times the first loss
 
@@ -68,6 +69,7 @@ def train(
     resume: bool = False,
     loggers: Sequence[str | Logger] = (),
     workers: int = 1,
+    sequence_shards: int = 1,
 ) -> dict[str, Any]:
     """Train a model and return its scores.
 
@@ -81,6 +83,9 @@ def train(
     - `loggers`: further loggers: `"tensorboard"`, `"wandb"`, `"trackio"`, or objects with the
       methods `log(metrics, step)` and `finish()`.
     - `workers`: number of processes that generate data.
+    - `sequence_shards`: number of devices that share each sequence, for sequences that do not fit
+      on one device. The groups of devices share the batch. A run may be resumed with another
+      number.
 
     **Returns:** the content of result.json.
     """
@@ -93,7 +98,7 @@ def train(
         )
     check_model(config.model)
     check_model_memory(config.model)
-    devices = Devices()
+    devices = Devices(sequence_shards)
     found = find_loggers(loggers if devices.process == 0 else ())
     _check_folder(folder, config, resume)
     task = load_task(config, workers=workers)
@@ -102,6 +107,7 @@ def train(
     batches = _training_batches(config, task, devices)
     state = devices.copy(initial_state(config, task))
     check_savable(state.model)
+    check_shards(devices, config, task, state.model)
     if not resume and devices.process == 0:
         _create(folder, config)
     checkpoints = Checkpoints(folder / CHECKPOINTS, config.keep, writer=devices.process == 0)
@@ -110,7 +116,7 @@ def train(
         start, state = checkpoints.last(state, devices.say)
         devices.say(f"resuming after step {start}")
 
-    train_step = make_train_step(config, task)
+    train_step = make_train_step(config, task, devices)
     opened = open_loggers(found, folder, json.loads(config.to_json()))
     metrics = MetricsLogger(
         folder, start, config.steps, config.data.batch, devices.process == 0, opened
@@ -131,7 +137,7 @@ def train(
             stop = exchange and devices.any_process(bool(signals))
             if step % config.checkpoint_every == 0 or last or best or stop:
                 _check_finite(state, step)
-                state = state._replace(seconds=devices.copy(np.float32(clock.seconds())))
+                state = state._replace(seconds=devices.copy_first(np.float32(clock.seconds())))
                 checkpoints.save(step, state, best=best)
             if stop and not last:
                 raise Interrupted(step, folder, signals[0] if signals else signal.SIGTERM)
@@ -183,8 +189,8 @@ def _training_batches(config: Config, task: Task, devices: Devices) -> Batches:
         training=True,
         seed=config.seed,
         buckets=config.data.buckets,
-        process=devices.process,
-        processes=devices.processes,
+        process=devices.reader,
+        processes=devices.readers,
     )
 
 

@@ -16,9 +16,11 @@ from .._errors import UserError
 from ..nn import SequenceModel
 from ..tasks import Batch, Task
 from ._config import Config
+from ._devices import Devices
 from ._evaluation import lengths_of, outputs_of
 from ._models import build
 from ._optimizer import apply_gradient, make_optimizer, moving_average
+from ._time_shards import over_time, time_axis
 
 _DROPOUT = 2**31 - 1
 
@@ -83,26 +85,37 @@ def losses_of(task: Task, outputs: Array, labels: Any) -> tuple[Array, Array]:
     return losses, outputs.argmax(-1) == labels
 
 
-def make_objective(task: Task) -> Callable[[Any, Any, Batch, Array], tuple[Array, tuple]]:
+def make_objective(
+    task: Task, devices: Devices | None = None
+) -> Callable[[Any, Any, Batch, Array], tuple[Array, tuple]]:
     """The training objective: `objective(trained, rest, batch, key)` for the parts of a model.
+
+    **Arguments:**
+
+    - `devices`: where the sequences of a batch are; whole on each device by default.
 
     **Returns:** the mean loss of a batch, and its running averages and mean metric.
     """
+    mesh, axis = (devices or Devices()).mesh, time_axis(task)
 
     def objective(trained: Any, rest: Any, batch: Batch, key: Array):
-        model = eqx.combine(trained, rest)
+        model, lengths = eqx.combine(trained, rest), lengths_of(task, batch)
         keys = jax.random.split(key, len(batch.labels))
-        outputs, statistics = _batch_outputs(model, (batch.inputs, lengths_of(task, batch), keys))
+        outputs, statistics = over_time(
+            mesh, axis, _batch_outputs, model, batch.inputs, lengths, keys
+        )
         losses, metrics = losses_of(task, outputs, batch.labels)
         return losses.mean(), (statistics, metrics.mean())
 
     return objective
 
 
-def _batch_outputs(model: Any, batch: tuple[Any, Any, Array]) -> tuple[Array, Any]:
-    """Outputs for inputs, lengths and keys of a batch, and new running averages."""
-    call = functools.partial(outputs_of, model)
-    if len(batch[0]) > 1:
+def _batch_outputs(
+    model: Any, inputs: Any, lengths: Any, keys: Array, axis_name: str | None
+) -> tuple[Array, Any]:
+    """Outputs of a batch, and new running averages."""
+    call, batch = functools.partial(outputs_of, model, axis_name=axis_name), (inputs, lengths, keys)
+    if len(inputs) > 1:
         return jax.vmap(call, axis_name="batch", out_axes=(0, None))(*batch)
     # XLA's sums of products over time are over ten times slower on CPUs if the batch is an axis of
     # length one. Here the axis has a name, and the arrays do not have it.
@@ -112,11 +125,17 @@ def _batch_outputs(model: Any, batch: tuple[Any, Any, Array]) -> tuple[Array, An
     return outputs[None], statistics
 
 
-def make_train_step(config: Config, task: Task) -> Callable[[TrainState, Batch, Any], TrainState]:
-    """The compiled train step: `step(state, batch, number)`, with numbers from 1."""
+def make_train_step(
+    config: Config, task: Task, devices: Devices | None = None
+) -> Callable[[TrainState, Batch, Any], TrainState]:
+    """The compiled train step: `step(state, batch, number)`, with numbers from 1.
+
+    `devices` share sequences as in `make_objective`.
+    """
     check_type("config", config, Config)
     check_type("task", task, Task)
-    objective, optimizer = make_objective(task), make_optimizer(config.optimizer, config.steps)
+    objective = make_objective(task, devices)
+    optimizer = make_optimizer(config.optimizer, config.steps)
     root = jax.random.fold_in(jax.random.key(config.seed), _DROPOUT)  # apart from the weights'
 
     @functools.partial(eqx.filter_jit, donate="all-except-first")
