@@ -14,7 +14,13 @@ from fractal.report.table import Cell, Goal, Table, markdown, spread, value
 from . import arena, code, gpus, learned_clock, series_tables, speed, summaries
 from .results import Line, read_experiment, stale_note
 
-PAGES = ("README.md", "docs/results.md", "docs/lra.md", "docs/long-sequences.md")
+PAGES = (
+    "README.md",
+    "docs/results.md",
+    "docs/lra.md",
+    "docs/long-sequences.md",
+    "docs/export.md",
+)
 _BOTH = ("forward", "forward + backward")
 _LONG = 600  # steps of the longest runs on sequential MNIST
 _MEMORY, _LAYER = "`fractal bench memory`", "`fractal bench layer`"
@@ -269,6 +275,31 @@ def _captioned(
     return rendered
 
 
+def exports() -> Table:
+    """One model in each target: agreement with JAX, bytes, and time per step."""
+    found = _benchmark("export")
+    rows: list[tuple[Cell, ...]] = [
+        (
+            target,
+            f"{error:.1e}",
+            f"{found['file_bytes'][target]:,}" if target in found["file_bytes"] else "",
+            f"{found['microseconds_per_step'][target]['median']:.1f}",
+        )
+        for target, error in found["relative_error"].items()
+    ]
+    return Table("", ("", "relative error", "bytes of the file", "µs per step"), rows, "")
+
+
+def export_sizes() -> str:
+    """The bytes of the parts of the C program."""
+    found = _benchmark("export")
+    return (
+        f"The model has {found['setting']['parameters']:,} parameters. In C its state takes "
+        f"{found['state_bytes']:,} bytes, its weights {found['weight_bytes']:,} and its code "
+        f"{found['code_bytes']:,}."
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "results": results,
     "benchmarks": benchmark_sentence,
@@ -276,6 +307,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "before and after": lambda: speed.before_and_after(code.ROOT / "benchmarks"),
     "steps that fit": _plain(gpus.table),
     "verification": _plain(verification),
+    "export": _plain(exports),
+    "export sizes": export_sizes,
     "published": _plain(lambda: arena.table(None)),
     "overview": _plain(overview, "models"),
     "rates by task": _plain(rates_by_task, "clock"),

@@ -14,6 +14,7 @@ ORDER = (
     "_engine",
     "nn",
     "baselines",
+    "export",
     "torch",
     "tasks",
     "train",

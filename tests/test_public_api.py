@@ -15,7 +15,13 @@ from typing import Literal, get_args, get_origin
 
 SNAPSHOT = pathlib.Path(__file__).with_name("public_api.txt")
 MODULES = ("fractal", *(f"fractal.{part}" for part in ("theory", "nn", "baselines", "tasks")))
-MODULES += ("fractal.train", "fractal.estimators", "fractal.report", "fractal.torch")
+MODULES += (
+    "fractal.train",
+    "fractal.estimators",
+    "fractal.report",
+    "fractal.export",
+    "fractal.torch",
+)
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 

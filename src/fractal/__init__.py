@@ -9,6 +9,7 @@
 - `fractal.tasks`: data sets.
 - `fractal.train`: training and evaluation.
 - `fractal.estimators`: classifiers, regressors and features of your own time series.
+- `fractal.export`: models as C, ONNX and StableHLO.
 - `fractal.report`: pages of runs and of evidence, and the paper's claims, measured.
 
 Subpackages are imported on first access, so that `import fractal` does not import JAX.
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import baselines as baselines
     from . import estimators as estimators
+    from . import export as export
     from . import nn as nn
     from . import report as report
     from . import tasks as tasks
@@ -33,7 +35,17 @@ if TYPE_CHECKING:
     from ._weights import save as save
 
 __version__ = "0.1.0"
-_SUBPACKAGES = ("baselines", "estimators", "nn", "report", "tasks", "theory", "torch", "train")
+_SUBPACKAGES = (
+    "baselines",
+    "estimators",
+    "export",
+    "nn",
+    "report",
+    "tasks",
+    "theory",
+    "torch",
+    "train",
+)
 _MODULES = {
     "OnlineMemory": "._memory",
     "keep_freed_memory": "._allocator",
@@ -46,6 +58,7 @@ __all__ = [
     "__version__",
     "baselines",
     "estimators",
+    "export",
     "keep_freed_memory",
     "load",
     "nn",

@@ -1,5 +1,6 @@
 """The files that the wrong uses refer to, in a folder of their own."""
 
+import functools
 import json
 import pathlib
 from typing import Any
@@ -90,5 +91,26 @@ def make_files(folder: pathlib.Path) -> None:
     (folder / "series.csv").write_text("a\n" + "\n".join(map(str, range(50))) + "\n")
     (folder / "binary.csv").write_bytes(bytes(range(256)))
     (folder / "model.safetensors").write_bytes(b"not a model")
+    _make_models(folder)
     (folder / "results").mkdir()
     (folder / "results" / "clock.jsonl").write_text("{broken\n")
+
+
+def _make_models(folder: pathlib.Path) -> None:
+    """Valid models, for wrong exports."""
+    import jax
+
+    import fractal
+    from fractal import baselines, nn
+
+    layer = functools.partial(nn.FractalSSM, order=4, alphas=0.5)
+    mixers = {
+        "causal": layer,
+        "bidirectional": functools.partial(layer, bidirectional=True),
+        "s5": functools.partial(baselines.S5, order=4, blocks=1),
+    }
+    for name, mixer in mixers.items():
+        key = jax.random.key(0)
+        model = nn.SequenceModel(3, 2, width=4, depth=1, mixer=mixer, key=key)
+        fractal.save(folder / f"{name}.safetensors", model)
+    fractal.OnlineMemory(0.5, 4).save(folder / "memory.safetensors")

@@ -7,8 +7,10 @@ holds for a process, so that each is measured in its own.
 
 import functools
 import json
+import pathlib
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 
 import jax
@@ -18,6 +20,7 @@ import numpy as np
 from .._memory import OnlineMemory
 from .._provenance import provenance
 from ..nn import ModelState, SequenceModel, Streaming
+from .exported import compiled_model, onnx_stream
 from .timing import interleaved
 
 INPUTS, OUTPUTS, WIDTH, DEPTH = 8, 8, 64, 4
@@ -89,7 +92,9 @@ def measure() -> dict[str, dict[str, float]]:
         "jit(SequenceModel.step)": _jit(model, samples),
         "OnlineMemory.push": _memory(samples),
     }
-    timings = interleaved(calls, ROUNDS)
+    with tempfile.TemporaryDirectory() as folder:
+        calls |= _exported(model, pathlib.Path(folder), samples)
+        timings = interleaved(calls, ROUNDS)
     return {name: timing.scaled(1e6 / SAMPLES) for name, timing in timings.items()}
 
 
@@ -152,6 +157,18 @@ def _jit(model: SequenceModel, samples: np.ndarray) -> Callable[[], None]:
             output.block_until_ready()
 
     return run
+
+
+def _exported(
+    model: SequenceModel, folder: pathlib.Path, samples: np.ndarray
+) -> dict[str, Callable[[], object]]:
+    """Steps of the exported model, where there are a C compiler and onnxruntime."""
+    found = {}
+    if compiled := compiled_model(model, folder):
+        found["C, exported"] = lambda: compiled.run(samples)
+    if by_steps := onnx_stream(model, folder):
+        found["onnxruntime, exported"] = lambda: by_steps(samples)
+    return found
 
 
 def _memory(samples: np.ndarray) -> Callable[[], None]:

@@ -29,6 +29,7 @@ _COMMANDS = {
     "verify": _Command("verify", "Verify", "check every claim of the paper"),
     "memory": _Command("memory", "Memory", "compress the columns of a CSV file"),
     "bench": _Command("bench", "Bench", "measure speed"),
+    "export": _Command("export", "Export", "write a model as C, ONNX or StableHLO"),
     "report": _Command("report", "Report", "write an HTML page of runs, or of all evidence"),
 }
 

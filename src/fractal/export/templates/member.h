@@ -1,0 +1,1 @@
+    double @{member.name}@[@{member.size}@];@{"  /* %s */" % member.comment if member.comment}@
