@@ -23,6 +23,7 @@ class Cases:
     - `times`: end of each sample, one array per case; None for regular samples.
     - `channels`: names of the channels.
     - `said`: how the file was read, in one line.
+    - `ids`: names of the cases, where the file has some.
     """
 
     series: list[Float[np.ndarray, "channels _"]]
@@ -31,6 +32,7 @@ class Cases:
     times: list[Float[np.ndarray, " _"]] | None
     channels: list[str]
     said: str
+    ids: list[str] | None = None
 
     def targets(self) -> Float[np.ndarray, " cases"] | None:
         """The labels as finite numbers; None where one of them is not."""

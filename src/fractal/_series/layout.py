@@ -159,6 +159,7 @@ def _long(
         None if regular or times is None else ends,
         [column.name for column in columns],
         said,
+        list(rows_by_id(ids)),
     )
 
 

@@ -43,7 +43,9 @@ def read_wav_folder(folder: pathlib.Path) -> Cases:
     names = [f"channel {index}" for index in range(1, len(series[0]) + 1)]
     hertz = ", ".join(f"{rate:,}" for rate in rates)
     said = f"{described(series)}, {hertz} Hz"
-    return Cases(series, None if "." in classes else classes, False, times, names, said)
+    labels = None if "." in classes else classes
+    ids = [path.relative_to(folder).as_posix() for path in files]
+    return Cases(series, labels, False if labels else None, times, names, said, ids)
 
 
 def read_wav(path: pathlib.Path) -> tuple[Float[np.ndarray, "channels time"], int]:

@@ -11,5 +11,6 @@ from ._calibration import reliability as reliability
 from ._classifier import FractalClassifier as FractalClassifier
 from ._classifier import StreamPrediction as StreamPrediction
 from ._features import MemoryFeatures as MemoryFeatures
+from ._forecaster import FractalForecaster as FractalForecaster
 from ._regressor import FractalRegressor as FractalRegressor
 from ._stream import Stream as Stream

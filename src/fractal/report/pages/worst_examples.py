@@ -60,6 +60,8 @@ def _worst(group: Group, found: Predictions) -> Worst:
 
 def _load(run: Run, data: pathlib.Path | None) -> Task | str:
     """The task of a run, or why it cannot be loaded."""
+    if (file := run.settings.get("data.file")) is not None:
+        return f"they are in the user's file {file}"
     values = {name: run.settings.get(f"data.{name}") for name in _DATA}
     if data is None and values["folder"] is not None:
         return f"the run has read them from {values['folder']}{_HOW}"

@@ -1,0 +1,231 @@
+"""`fractal fit`: a classifier or regressor of the labeled series of a file."""
+
+import dataclasses
+import json
+import pathlib
+import sys
+import time
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import tyro
+
+from .._allocator import keep_freed_memory
+from .._errors import UserError
+from .._predictions import Predictions
+from .._run_folder import WEIGHTS
+from .._series.content import Cases
+from .._series.read import read_cases
+from .console import Stdout
+from .parse import NO_HINT
+from .result_folder import check_out, whole_folder, write_page, write_run
+
+_HELD_OUT = 0.2
+_FEWEST = 10  # cases of which some are held out
+_MOST_CLASSES = 20  # whole numbers as labels
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """Fit a classifier or regressor to the labeled series of a file.
+
+    Files: .ts (UCR/UEA), .npz (arrays X and y), .csv, .tsv or .parquet (one case per row, or one
+    sample per row with an id), or a folder with one folder of WAV files per class. How the file was
+    read is said on stderr. The result is a folder with the model, its scores and a report page.
+
+    Example: fractal fit recordings.csv --target label
+
+    Args:
+        file: file or folder with the training set.
+        target: column of the label, or array of an .npz file.
+        test: file with the test set; by default a fifth of the cases is held out.
+        out: folder for the results; default runs/fit-NAME.
+        id: column that tells cases apart, in a table with one sample per row.
+        time: column with the times of the samples.
+        labels: classes, numbers (regression), or auto.
+        epochs: largest number of epochs of training.
+        seed: seed of the weights, of the order of the data and of the held-out cases.
+        json: print one JSON object.
+    """
+
+    file: Annotated[pathlib.Path, tyro.conf.Positional]
+    target: Annotated[str | None, NO_HINT] = None
+    test: Annotated[pathlib.Path | None, NO_HINT] = None
+    out: Annotated[pathlib.Path | None, NO_HINT] = None
+    id: Annotated[str | None, NO_HINT] = None
+    time: Annotated[str | None, NO_HINT] = None
+    labels: Literal["auto", "classes", "numbers"] = "auto"
+    epochs: Annotated[int | None, NO_HINT] = None
+    seed: int = 0
+    json: bool = False
+
+    def run(self) -> int:
+        folder = check_out(self.out, f"fit-{self.file.name.split('.')[0]}")
+        cases = self._read(self.file)
+        test = None if self.test is None else self._read(self.test, cases)
+        numbers = self._are_numbers(cases)
+        for path, found in ((self.file, cases), (self.test, test)):
+            if found is not None:
+                print(f"{path}: {found.said}", file=sys.stderr)
+        keep_freed_memory()
+        if test is None:
+            cases, test = _held_out(cases, numbers, self.seed)
+        began = time.monotonic()
+        estimator = self._estimator(numbers)
+        X, times = arrays_of(cases)
+        estimator.fit(X, targets_of(cases, numbers, self.file), times=times)
+        result = {"seconds": time.monotonic() - began, **_summary(estimator, cases, numbers)}
+        predictions = None
+        if test is not None:
+            scores, predictions = _scores(estimator, test, numbers, self.test or self.file)
+            result |= {"test_cases": len(test.series), **scores}
+        with whole_folder(folder) as place:
+            estimator.save(place / WEIGHTS)
+            history = [{"step": one["epoch"], **one} for one in estimator.history_]
+            write_run(place, self._config(estimator, numbers), history, result, predictions)
+            missing = write_page(place)
+        if missing:
+            print(missing, file=sys.stderr)
+        print(f"model, scores and report page: {folder}", file=sys.stderr)
+        if self.json:
+            print(json.dumps({**result, "folder": str(folder)}))
+        else:
+            _show(result)
+        return 0
+
+    def _read(self, path: pathlib.Path, like: Cases | None = None) -> Cases:
+        found = read_cases(path, target=self.target, identity=self.id, time=self.time)
+        if like is not None and len(found.channels) != len(like.channels):
+            raise UserError(
+                f"{path} has {len(found.channels)} channels, the training set {len(like.channels)}",
+                argument="test",
+            )
+        return found
+
+    def _are_numbers(self, cases: Cases) -> bool:
+        """Whether to fit a regressor."""
+        targets = cases.targets()
+        if self.labels == "numbers" and targets is None:
+            raise UserError(
+                "must be auto or classes: the labels are not numbers", argument="labels"
+            )
+        if self.labels != "auto":
+            return self.labels == "numbers"
+        if targets is None or cases.numeric is False:
+            return False
+        whole = bool((targets == np.round(targets)).all())
+        numbers = cases.numeric is True or not whole or len(set(targets)) > _MOST_CLASSES
+        numbers = numbers and not (whole and len(set(targets)) <= _MOST_CLASSES)
+        print(f"labels are {'numbers' if numbers else 'classes'}; see --labels", file=sys.stderr)
+        return numbers
+
+    def _estimator(self, numbers: bool) -> Any:
+        from ..estimators import FractalClassifier, FractalRegressor  # load JAX
+
+        options: dict[str, Any] = {"random_state": self.seed}
+        if self.epochs is not None:
+            options["max_epochs"] = self.epochs
+        return (FractalRegressor if numbers else FractalClassifier)(**options)
+
+    def _config(self, estimator: Any, numbers: bool) -> dict[str, Any]:
+        data: dict[str, Any] = {"task": self.file.name, "file": str(self.file)}
+        if not numbers:
+            data["classes"] = [str(label) for label in estimator.classes_]
+        settings = {n: v for n, v in estimator.get_params().items() if n != "random_state"}
+        model = {"name": type(estimator).__name__, **settings}
+        return {"data": data, "model": model, "seed": self.seed}
+
+
+def arrays_of(cases: Cases) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
+    """Series and times as estimators take them; times start at 0."""
+    times = cases.times
+    return cases.series, None if times is None else [one - one[0] for one in times]
+
+
+def targets_of(cases: Cases, numbers: bool, path: pathlib.Path) -> np.ndarray:
+    if not numbers:
+        return np.array(cases.labels)
+    targets = cases.targets()
+    if targets is None:
+        raise UserError(f"{path}: its labels are not numbers")
+    return targets
+
+
+def _held_out(cases: Cases, numbers: bool, seed: int) -> tuple[Cases, Cases | None]:
+    """Training and test set; a fifth of each class is held out."""
+    rng = np.random.default_rng(seed)
+    count = len(cases.series)
+    labels = np.zeros(count) if numbers else np.array(cases.labels)
+    if count < _FEWEST:
+        print(f"{count} cases: none are held out to test the model", file=sys.stderr)
+        return cases, None
+    held: list[int] = []
+    for label in np.unique(labels):
+        rows = rng.permutation(np.nonzero(labels == label)[0])
+        held += rows[: round(_HELD_OUT * len(rows))].tolist()
+    kept = np.setdiff1d(np.arange(count), held)
+    return _taken(cases, kept), _taken(cases, np.sort(held)) if held else None
+
+
+def _taken(cases: Cases, rows: np.ndarray) -> Cases:
+    def of(values: list | None) -> Any:
+        return None if values is None else [values[row] for row in rows.tolist()]
+
+    return dataclasses.replace(
+        cases, series=of(cases.series), labels=of(cases.labels), times=of(cases.times),
+        ids=of(cases.ids),
+    )  # fmt: skip
+
+
+def _summary(estimator: Any, cases: Cases, numbers: bool) -> dict[str, Any]:
+    import equinox as eqx
+    import jax
+
+    leaves = jax.tree.leaves(eqx.filter(estimator.model_, eqx.is_array))
+    found: dict[str, Any] = {
+        "estimator": type(estimator).__name__,
+        "cases": len(cases.series),
+        "channels": len(cases.channels),
+        "parameters": int(sum(leaf.size for leaf in leaves)),
+        "epochs": len(estimator.history_),
+    }
+    return found if numbers else {**found, "classes": len(estimator.classes_)}
+
+
+def _scores(
+    estimator: Any, test: Cases, numbers: bool, path: pathlib.Path
+) -> tuple[dict[str, float], Predictions]:
+    """Scores on the test set beside those of a constant answer, and the predictions."""
+    X, times = arrays_of(test)
+    y = targets_of(test, numbers, path)
+    if numbers:
+        values = np.asarray(estimator.predict(X, times=times), np.float32)
+        mse = float(np.mean((values - y) ** 2))
+        scores = {"test_rmse": mse**0.5, "test_loss": mse, "mean_target": float(np.std(y))}
+        return scores, Predictions(values[:, None], y[:, None].astype(np.float32))
+    known = {label: code for code, label in enumerate(estimator.classes_.tolist())}
+    unseen = sorted(set(y.tolist()) - set(known))
+    if unseen:
+        raise UserError(f"{path}: the label {unseen[0]!r} does not occur in the training set")
+    codes = np.array([known[label] for label in y.tolist()])
+    share = np.asarray(estimator.predict_proba(X, times=times), np.float64)
+    predictions = Predictions(np.log(np.maximum(share, 1e-12)).astype(np.float32), codes)
+    scores = {
+        "test_accuracy": float(predictions.correct().mean()),
+        "test_loss": float(predictions.losses().mean()),
+        "majority_class": float(np.bincount(codes).max() / len(codes)),
+    }
+    return scores, predictions
+
+
+def _show(result: dict[str, Any]) -> None:
+    console = Stdout()
+    console.print(
+        f"{result['estimator']}, {result['parameters']:,} parameters, {result['cases']:,} cases"
+    )
+    if "test_accuracy" in result:
+        console.print(f"test accuracy: {result['test_accuracy']:.3f}")
+        console.print(f"  most frequent class: {result['majority_class']:.3f}")
+    elif "test_rmse" in result:
+        console.print(f"test root-mean-square error: {result['test_rmse']:.4g}")
+        console.print(f"  mean of the targets: {result['mean_target']:.4g}")

@@ -1,0 +1,123 @@
+"""`fractal predict`: labels or numbers for the series of a file."""
+
+import csv
+import dataclasses
+import json
+import pathlib
+import sys
+from typing import Annotated, Any
+
+import numpy as np
+import safetensors
+import tyro
+
+from .._errors import UserError
+from .._files import read_metadata
+from .._run_folder import WEIGHTS
+from .._series.content import Cases
+from .._series.read import read_cases
+from .fit import arrays_of
+from .parse import NO_HINT
+
+
+@dataclasses.dataclass(frozen=True)
+class Predict:
+    """Predict the labels of the series of a file, and print them as CSV.
+
+    Example: fractal predict runs/fit-recordings new.csv > labels.csv
+
+    Args:
+        model: folder that fractal fit has written, or its file model.safetensors.
+        file: file or folder of the series, as for fractal fit; labels are not needed.
+        target: column of the label, if the file has one, which is compared.
+        id: column that tells cases apart, in a table with one sample per row.
+        time: column with the times of the samples.
+        json: print one JSON object.
+    """
+
+    model: Annotated[pathlib.Path, tyro.conf.Positional]
+    file: Annotated[pathlib.Path, tyro.conf.Positional]
+    target: Annotated[str | None, NO_HINT] = None
+    id: Annotated[str | None, NO_HINT] = None
+    time: Annotated[str | None, NO_HINT] = None
+    json: bool = False
+
+    def run(self) -> int:
+        path = self.model / WEIGHTS if self.model.is_dir() else self.model
+        kind = _estimator_class(path)
+        cases = read_cases(
+            self.file, target=self.target, identity=self.id, time=self.time, labeled=False
+        )
+        print(f"{self.file}: {cases.said}", file=sys.stderr)
+        estimator = _loaded(path, kind)
+        if len(cases.channels) != estimator.n_channels_:
+            raise UserError(
+                f"{self.file} has {len(cases.channels)} channels, the model {estimator.n_channels_}"
+            )
+        X, times = arrays_of(cases)
+        names = cases.ids or [str(number) for number in range(1, len(cases.series) + 1)]
+        if kind == "FractalRegressor":
+            rows = [
+                {"case": name, "prediction": float(value)}
+                for name, value in zip(names, estimator.predict(X, times=times), strict=True)
+            ]
+        else:
+            shares = estimator.predict_proba(X, times=times)
+            labels = [str(label) for label in estimator.classes_]
+            rows = [
+                {"case": name, "prediction": labels[int(np.argmax(share))]}
+                | {
+                    f"p({label})": round(float(p), 6)
+                    for label, p in zip(labels, share, strict=True)
+                }
+                for name, share in zip(names, shares, strict=True)
+            ]
+        self._print(rows, _score(cases, rows, kind))
+        return 0
+
+    def _print(self, rows: list[dict[str, Any]], score: dict[str, float]) -> None:
+        if self.json:
+            print(json.dumps({"predictions": rows, **score}, ensure_ascii=False))
+            return
+        for name, value in score.items():
+            print(f"{name}: {value:.4g}", file=sys.stderr)
+        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _estimator_class(path: pathlib.Path) -> str:
+    """The class of the estimator in a file."""
+    if not path.is_file():
+        raise UserError(f"MODEL: there is no file {path}")
+    try:
+        metadata = read_metadata(path)
+        header = json.loads(metadata.get("estimator", "null"))
+    except (ValueError, OSError, safetensors.SafetensorError):
+        raise UserError(f"MODEL: {path} is not a file that fractal fit has written") from None
+    if metadata.get("format") == "fractal.forecaster":
+        raise UserError(f"MODEL: {path} is a forecaster, not a classifier or regressor")
+    found = header.get("class") if isinstance(header, dict) else None
+    if found not in ("FractalClassifier", "FractalRegressor"):
+        raise UserError(f"MODEL: {path} is not a file that fractal fit has written")
+    return found
+
+
+def _loaded(path: pathlib.Path, kind: str) -> Any:
+    from .. import estimators  # loads JAX
+
+    try:
+        return getattr(estimators, kind).load(path)
+    except ValueError as error:
+        raise UserError(f"MODEL: {error}") from None
+
+
+def _score(cases: Cases, rows: list[dict[str, Any]], kind: str) -> dict[str, float]:
+    """The score, where the file has labels."""
+    if cases.labels is None:
+        return {}
+    found = [row["prediction"] for row in rows]
+    if kind == "FractalClassifier":
+        return {"accuracy": float(np.mean(np.array(found) == np.array(cases.labels)))}
+    targets = cases.targets()
+    return {} if targets is None else {"rmse": float(np.sqrt(np.mean((targets - found) ** 2)))}

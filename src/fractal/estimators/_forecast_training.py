@@ -1,0 +1,111 @@
+"""Training of the network of a forecaster, with early stopping."""
+
+import functools
+import signal
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+import optax
+from sklearn.exceptions import ConvergenceWarning
+
+from .._progress import progress
+from .._signals import stop_signals
+from ._forecast_data import BATCH, Segments, spaced_batches
+from ._forecast_network import ForecastNetwork, Objective, evaluate, train_step
+
+_VALIDATION_BATCHES = 8
+_EVERY = 25  # train steps between evaluations
+_PATIENCE = 6  # evaluations without an improvement
+
+
+class TrainedNetwork(NamedTuple):
+    """The best network, the step it is from, and how much of its correction of the mean to use."""
+
+    network: ForecastNetwork
+    step: int
+    share: float
+    history: list[dict[str, float]]
+
+
+def train_network(
+    network: ForecastNetwork,
+    parts: Segments,
+    held: Segments,
+    objective: Objective,
+    *,
+    lr: float,
+    steps: int,
+    seed: int,
+    verbose: bool,
+) -> TrainedNetwork:
+    """AdamW until the loss on the segments `held` no longer falls; Ctrl-C ends it earlier."""
+    rng, key = np.random.default_rng(seed), jax.random.key(seed)
+    optimizer = _optimizer(lr, steps)
+    opt_state = optimizer.init(eqx.filter(network, eqx.is_inexact_array))
+    batches = list(spaced_batches(held, _VALIDATION_BATCHES))
+    loss, share = _evaluated(network, batches, objective)
+    best = TrainedNetwork(network, 0, share, [{"step": 0, "validation_loss": loss}])
+    lowest, waited, losses = loss, 0, []
+    with stop_signals() as signals:
+        for step in _shown(steps, verbose):
+            batch = parts.batch(rng.integers(0, len(parts.ends), BATCH), rng)
+            network, opt_state, value = train_step(
+                network, opt_state, batch, jax.random.fold_in(key, step), objective, optimizer
+            )
+            losses.append(value)
+            if step % _EVERY and step < steps and not signals:
+                continue
+            loss, share = _evaluated(network, batches, objective)
+            mean = float(np.mean([float(x) for x in losses]))
+            best.history.append({"step": step, "loss": mean, "validation_loss": loss})
+            losses, waited = [], waited + 1
+            if loss < lowest:
+                best = TrainedNetwork(network, step, share, best.history)
+                lowest, waited = loss, 0
+            if waited == _PATIENCE or signals:
+                break
+    _after(signals, best.history[-1]["step"])
+    return best
+
+
+@functools.cache  # a new one would be compiled again
+def _optimizer(lr: float, steps: int) -> optax.GradientTransformation:
+    schedule = optax.cosine_decay_schedule(lr, steps)
+    return optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule))
+
+
+def _shown(steps: int, verbose: bool) -> Iterator[int]:
+    numbers = range(1, steps + 1)
+    shown = verbose or sys.stderr.isatty()
+    return progress(numbers, "train steps", steps) if shown else iter(numbers)
+
+
+def _after(signals: list[int], step: float) -> None:
+    for number in signals:
+        if number != signal.SIGINT:
+            signal.raise_signal(number)
+    if signals:
+        warnings.warn(
+            f"training was interrupted in step {step:.0f}; the best weights so far are kept",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def _evaluated(
+    network: ForecastNetwork, batches: Sequence[Any], objective: Objective
+) -> tuple[float, float]:
+    """The loss, and the share of the network's correction of the mean that is best."""
+    sums = np.sum([[float(x) for x in evaluate(network, one, objective)] for one in batches], 0)
+    squared, pinball, count, helpful, size = sums.tolist()
+    share = min(max(helpful / size, 0.0), 1.0) if size > 0 else 1.0
+    # The squares of e − share·c, from those of e − c.
+    squared += 2 * (1 - share) * helpful - (1 - share**2) * size
+    count = max(count, 1.0)
+    loss = squared / count / objective.squared + pinball / count / objective.pinball
+    return float(loss), share

@@ -1,0 +1,192 @@
+"""The forecaster, compared with loops, least squares and its own forecasts from scratch."""
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from fractal.estimators import FractalForecaster
+from fractal.estimators._forecast_network import corrected_quantiles
+from fractal.estimators._histories import extended, local_scale
+from fractal.estimators._lag_regression import Origins, fit_lag_regression, refitted
+
+RNG = np.random.default_rng(0)
+SMALL = {"width": 4, "depth": 1, "order": 2, "context": 24, "random_state": 0}
+
+
+def waves(steps, series=2):
+    time = np.arange(steps)
+    phase = np.arange(series)[:, None]
+    noise = np.random.default_rng(1).normal(0, 0.1, (series, steps))
+    return (1 + phase) * np.sin(2 * np.pi * time / 12 + phase) + 0.01 * time + noise
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return FractalForecaster(horizon=6, max_steps=25, period=12, **SMALL).fit(waves(200))
+
+
+def test_the_linear_part_is_a_ridge_regression_on_lags_and_covariates():
+    past, future = RNG.normal(size=(80, 5)), RNG.normal(size=(80, 3))
+    changes, weight = RNG.normal(size=(80, 3, 2)), RNG.uniform(0.5, 2, 80)
+    origins = [Origins(past, changes, future, weight)]
+    chosen, _ = fit_lag_regression(origins, origins, None)
+    found = refitted(chosen._replace(base="last", penalty=0.1), origins)
+    x = (past - past[:, -1:]) * weight[:, None]
+    lag_penalty = 0.1 * np.trace(x.T @ x) / 5
+    for h in range(3):
+        c, y = changes[:, h] * weight[:, None], (future[:, h] - past[:, -1]) * weight
+        penalty = np.sqrt([lag_penalty] * 5 + [0.1 * np.trace(c.T @ c) / 2] * 2)
+        design = np.vstack([np.hstack([x, c]), np.diag(penalty)])
+        expected = np.linalg.lstsq(design, np.r_[y, np.zeros(7)], rcond=None)[0]
+        np.testing.assert_allclose(found.weights[:, h], expected[:5], atol=1e-5)
+        np.testing.assert_allclose(found.effects[h], expected[5:], atol=1e-5)
+
+
+def test_the_linear_part_is_no_worse_than_a_trivial_forecast_where_it_is_chosen():
+    past, future = RNG.normal(size=(30, 20)), RNG.normal(size=(30, 4))  # nothing to learn
+    none = np.zeros((30, 4, 0))
+    held = [Origins(RNG.normal(size=(50, 20)), np.zeros((50, 4, 0)), RNG.normal(size=(50, 4)),
+                    np.ones(50))]  # fmt: skip
+    _, error = fit_lag_regression([Origins(past, none, future, np.ones(30))], held, None)
+    mean = held[0].past.mean(axis=1, keepdims=True)
+    assert error <= np.mean((held[0].future - mean) ** 2)
+
+
+def test_local_scales_are_those_of_a_loop():
+    values = RNG.normal(5, 2, (2, 30))
+    mean, spread = local_scale(extended(values, 7), 7)
+    for step in range(30):
+        window = extended(values, 7)[:, step + 1 : step + 8]
+        np.testing.assert_allclose(mean[:, step], window.mean(axis=1))
+        np.testing.assert_allclose(spread[:, step], window.std(axis=1), atol=1e-12)
+
+
+def test_quantiles_never_cross():
+    start = np.sort(RNG.normal(size=(5, 4)), axis=1)
+    found = corrected_quantiles(RNG.normal(0, 5, (100, 5, 4)), start, 1, np)
+    assert (np.diff(found, axis=-1) >= 0).all()
+    np.testing.assert_allclose(corrected_quantiles(np.zeros((5, 4)), start, 1, np), start)
+
+
+def test_an_update_forecasts_as_the_whole_history_does(fitted):
+    y = waves(260)
+    stepwise = pickle.loads(pickle.dumps(fitted))
+    for start in (200, 201, 230):
+        stepwise.update(y[:, start : {200: 201, 201: 230, 230: 260}[start]])
+    np.testing.assert_allclose(stepwise.predict(), fitted.predict(y), atol=1e-4)
+    np.testing.assert_allclose(stepwise.predict_quantiles(), fitted.predict_quantiles(y), atol=1e-4)
+    assert np.abs(stepwise.predict() - fitted.predict()).max() > 0.1
+
+
+def test_a_backtest_is_a_loop_over_origins(fitted):
+    y = waves(120)
+    found = fitted.backtest(y, start=100, stride=7)
+    errors = [y[:, t : t + 6] - fitted.predict(y[:, :t]) for t in range(100, 115, 7)]
+    assert found["origins"] == 6
+    assert found["mse"] == pytest.approx(np.mean(np.square(errors)), rel=1e-3)
+    assert found["mae"] == pytest.approx(np.mean(np.abs(errors)), rel=1e-3)
+    targets = np.array([y[:, t : t + 6] for t in range(100, 115, 7)])
+    assert found["r2"] == pytest.approx(1 - found["mse"] / targets.var(), rel=1e-3)
+    assert fitted.score(y) > 0.5
+
+
+def test_forecasts_follow_the_units_of_the_series(fitted):
+    y = waves(150)
+    expected = 1000 * fitted.predict(y) - 5e4
+    np.testing.assert_allclose(fitted.predict(1000 * y - 5e4), expected, atol=1)
+
+
+def test_shapes_are_those_of_the_series(fitted):
+    y = waves(150)
+    assert fitted.predict(y[0]).shape == (6,)
+    assert fitted.predict(y[None]).shape == (1, 2, 6)
+    assert fitted.predict([y[0], y[1, :99]]).shape == (2, 1, 6)
+    assert fitted.predict_quantiles(y).shape == (2, 6, 3)
+    assert (np.diff(fitted.predict_quantiles(y), axis=-1) >= 0).all()
+    np.testing.assert_allclose(fitted.predict([y[1, :99]])[0, 0], fitted.predict(y[1, :99]))
+
+
+def test_a_constant_series_is_forecast_by_its_value(fitted):
+    np.testing.assert_array_equal(fitted.predict(np.full(50, 3.0)), 3.0)
+
+
+def test_a_saved_forecaster_goes_on_as_the_one_in_memory(fitted, tmp_path):
+    fitted.save(tmp_path / "f.safetensors")
+    loaded = FractalForecaster.load(tmp_path / "f.safetensors")
+    np.testing.assert_array_equal(loaded.predict(), fitted.predict())
+    more = waves(210)[:, 200:]
+    copy = pickle.loads(pickle.dumps(fitted)).update(more)
+    np.testing.assert_array_equal(loaded.update(more).predict(), copy.predict())
+    (tmp_path / "f.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match="is not a forecaster that save wrote"):
+        FractalForecaster.load(tmp_path / "f.safetensors")
+
+
+def test_equal_seeds_give_equal_forecasts(fitted):
+    again = clone(fitted).fit(waves(200))
+    np.testing.assert_array_equal(again.predict(), fitted.predict())
+    assert again.get_params() == fitted.get_params()
+
+
+def test_an_interrupt_keeps_the_best_network_so_far(monkeypatch):
+    from fractal.estimators import _forecast_training
+
+    def interrupting(*args, step=_forecast_training.train_step):
+        os.kill(os.getpid(), signal.SIGINT)
+        return step(*args)
+
+    monkeypatch.setattr(_forecast_training, "train_step", interrupting)
+    forecaster = FractalForecaster(horizon=6, max_steps=25, period=12, **SMALL)
+    with pytest.warns(ConvergenceWarning, match="interrupted in step 1; the best weights"):
+        forecaster.fit(waves(200))
+    assert forecaster.predict().shape == (2, 6)
+
+
+def test_missing_values_and_covariates_known_in_advance_are_used():
+    time = np.arange(300)
+    promotion = (RNG.random(312) < 0.3).astype(float)
+    y = np.sin(2 * np.pi * time / 12) + 3 * promotion[:300]
+    y[RNG.random(300) < 0.05] = np.nan
+    options = {**SMALL, "context": 12}
+    forecaster = FractalForecaster(horizon=12, max_steps=0, **options).fit(y, promotion[None, :300])
+    with_it = forecaster.predict(X=promotion[None, 300:])
+    without = forecaster.predict(X=np.zeros((1, 12)))
+    assert with_it.shape == (12,)
+    assert np.mean((with_it - without)[promotion[300:] > 0]) > 1.0
+    np.testing.assert_allclose(forecaster.predict(y, promotion[None]), with_it)
+
+
+@pytest.mark.parametrize(
+    ("options", "y", "line"),
+    [
+        ({"horizon": 0}, waves(99), "horizon must be a whole number of at least 1, got 0"),
+        ({"quantiles": (0.9, 0.1)}, waves(99), "quantiles must be increasing levels between 0"),
+        ({"validation_fraction": 1.5}, waves(99), r"validation_fraction must lie in \[0, 1\)"),
+        ({}, waves(40), "y: has a series of 40 steps: a horizon of 24 needs at least 50"),
+        ({}, np.full((2, 99), np.nan), "y: series 0 has no values"),
+        ({}, np.full(99, np.inf), "y must not be infinite; NaN is missing"),
+        ({}, np.zeros((2, 2, 2, 9)), "y must have the shape"),
+        ({}, ["a"], "y must be an array of real numbers"),
+        ({"period": -1}, waves(99), "period must be a finite number above 0"),
+    ],
+)  # fmt: skip
+def test_wrong_series_and_settings_are_named_in_one_line(options, y, line):
+    with pytest.raises(ValueError, match=f"^{line}") as caught:
+        FractalForecaster(**{"horizon": 24, **options}).fit(y)
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_uses_of_a_fitted_forecaster_are_named(fitted):
+    with pytest.raises(NotFittedError):
+        FractalForecaster().predict()
+    with pytest.raises(ValueError, match=r"^y must have 2 series of 1 channels as in fit, got 1"):
+        fitted.update(np.zeros(3))
+    with pytest.raises(ValueError, match=r"^X must have 0 covariates as in fit, got 1"):
+        fitted.predict(X=np.zeros((1, 6)))
+    with pytest.raises(ValueError, match=r"^start: leaves no origin with 6 later steps"):
+        fitted.backtest(waves(50), start=48)
