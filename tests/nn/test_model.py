@@ -10,7 +10,8 @@ import pytest
 from fractal.nn import FractalSSM, SequenceModel
 from optimizers import apply_gradient
 
-SMALL = functools.partial(FractalSSM, order=4, alphas=(0.0, 0.9))
+# A sequential scan compiles fastest; tests/nn/test_engine.py compares the methods.
+SMALL = functools.partial(FractalSSM, order=4, alphas=(0.0, 0.9), scan="sequential")
 
 
 def model(inputs=7, outputs=3, width=8, depth=2, **options):
@@ -19,6 +20,22 @@ def model(inputs=7, outputs=3, width=8, depth=2, **options):
     return SequenceModel(
         inputs, outputs, width=width, depth=depth, key=jax.random.key(0), **options
     )
+
+
+@eqx.filter_jit
+def run(m, x, lengths=None, mask=None):
+    return m(x, lengths=lengths, mask=mask)
+
+
+@eqx.filter_jit
+def train(m, x, keys, lengths=None):
+    """Outputs of a batch during training, and the running averages."""
+    return jax.vmap(
+        lambda x, key, length: m.training(x, lengths=length, key=key),
+        in_axes=(0, 0, None if lengths is None else 0),
+        axis_name="batch",
+        out_axes=(0, None),
+    )(x, keys, lengths)
 
 
 def tokens(*shape, seed=1):
@@ -42,7 +59,7 @@ def values(*shape, seed=1):
     ],
 )
 def test_outputs_have_the_shape_of_the_task(options, x, shape):
-    output = eqx.filter_jit(model(depth=1, **options))(x)
+    output = run(model(depth=1, **options), x)
     assert output.shape == shape
     assert np.all(np.isfinite(output))
 
@@ -68,9 +85,10 @@ def test_padding_does_not_change_the_output(pooling):
     m = model(mixer=functools.partial(SMALL, bidirectional=True), pooling=pooling, tokens=False)
     x, mask = values(15, 7), jnp.arange(24) < 15
     padded = jnp.concatenate([x, jnp.full((9, 7), jnp.nan)])
-    np.testing.assert_allclose(m(padded, mask=mask), m(x), atol=1e-5)
-    np.testing.assert_allclose(m(padded, lengths=15), m(x), atol=1e-5)
-    gradient = jax.grad(lambda m: jnp.sum(m(padded, mask=mask)))(m)
+    expected = run(m, x)
+    np.testing.assert_allclose(run(m, padded, mask=mask), expected, atol=1e-5)
+    np.testing.assert_allclose(run(m, padded, lengths=jnp.int32(15)), expected, atol=1e-5)
+    gradient = jax.jit(jax.grad(lambda m: jnp.sum(m(padded, mask=mask))))(m)
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 
 
@@ -80,26 +98,28 @@ def test_with_masking_pooling_padding_passes_through_the_blocks(norm):
     mixer = functools.partial(SMALL, bidirectional=True)
     m, x = model(masking="pooling", encoder="one-hot", norm=norm, mixer=mixer), tokens(2, 20)
     lengths = jnp.array([13, 20])
-    expected = []
-    for one, length in zip(x.at[0, 13:].set(0), (13, 20), strict=True):
-        h = jax.nn.one_hot(one, 7) @ m.encoder.weight + m.encoder.bias[None]
-        for block in m.blocks:
-            h = block(h)[0]
-        expected.append(m.head(h[:length].mean(axis=0)))
-    np.testing.assert_allclose(jax.vmap(m)(x, lengths=lengths), jnp.stack(expected), atol=1e-5)
+
+    @jax.jit
+    def by_parts(m, x):
+        outputs = []
+        for one, length in zip(x.at[0, 13:].set(0), (13, 20), strict=True):
+            h = jax.nn.one_hot(one, 7) @ m.encoder.weight + m.encoder.bias[None]
+            for block in m.blocks:
+                h = block(h)[0]
+            outputs.append(m.head(h[:length].mean(axis=0)))
+        return jnp.stack(outputs)
+
+    expected = by_parts(m, x)
+    batch = jax.jit(lambda m, x, lengths: jax.vmap(m)(x, lengths=lengths))
+    np.testing.assert_allclose(batch(m, x, lengths), expected, atol=1e-5)
     all_masked = model(masking="all", encoder="one-hot", norm=norm, mixer=mixer)
-    assert not np.allclose(jax.vmap(all_masked)(x, lengths=lengths)[0], expected[0], atol=1e-3)
+    assert not np.allclose(batch(all_masked, x, lengths)[0], expected[0], atol=1e-3)
 
 
 def test_with_masking_pooling_batch_statistics_include_padding():
     m = model(depth=1, masking="pooling", norm="batch", norm_momentum=0.9)
     x, keys = tokens(3, 10).at[:, 6:].set(0), jax.random.split(jax.random.key(0), 3)
-    train = jax.vmap(
-        lambda x, length, key: m.training(x, lengths=length, key=key),
-        axis_name="batch",
-        out_axes=(0, None),
-    )
-    _, (found,) = train(x, jnp.full(3, 6), keys)
+    _, (found,) = train(m, x, keys, jnp.full(3, 6))
     encoded = np.asarray(m.encoder.weight)[np.asarray(x)].reshape(30, -1)
     np.testing.assert_allclose(found.mean, 0.1 * encoded.mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(found.variance, 0.9 + 0.1 * encoded.var(axis=0), atol=1e-6)
@@ -110,7 +130,7 @@ def test_a_stream_of_one_hot_tokens_equals_one_call():
     state, step = m.initial_state(), eqx.filter_jit(m.step)
     for token in x:
         y, state = step(token, state)
-    np.testing.assert_allclose(y, m(x), atol=1e-5)
+    np.testing.assert_allclose(y, run(m, x), atol=1e-5)
 
 
 @pytest.mark.parametrize("tokens", [False, True])
@@ -128,7 +148,7 @@ def test_lecun_layers_have_variance_1_over_inputs_and_no_bias(tokens):
 def test_next_token_logits_are_causal():
     m, x = model(outputs=7, task="next-token"), tokens(30)
     changed = x.at[20:].set((x[20:] + 1) % 7)
-    before, after = m(x), m(changed)
+    before, after = run(m, x), run(m, changed)
     np.testing.assert_allclose(before[:20], after[:20], atol=1e-6)
     assert not np.allclose(before[20:], after[20:])
 
@@ -138,47 +158,38 @@ def test_retrieval_ignores_the_padding_of_each_document():
     x, lengths = tokens(2, 18), np.array([18, 7])
     mask = np.arange(18) < lengths[:, None]
     garbage = x.at[1, 7:].set(5)
-    np.testing.assert_allclose(m(x, mask=mask), m(garbage, mask=mask), atol=1e-5)
-    assert not np.allclose(m(x, mask=mask), m(x[::-1], mask=mask[::-1]))
-    np.testing.assert_allclose(m(x, mask=mask), m(garbage, lengths=lengths), atol=1e-5)
+    expected = run(m, x, mask=mask)
+    np.testing.assert_allclose(run(m, garbage, mask=mask), expected, atol=1e-5)
+    assert not np.allclose(run(m, x[::-1], mask=mask[::-1]), expected)
+    np.testing.assert_allclose(run(m, garbage, lengths=lengths), expected, atol=1e-5)
 
 
 def test_running_averages_converge_to_batch_statistics():
     m = model(tokens=False, norm="batch", depth=1)
     x = 5 + 2 * values(16, 10, 7)
-    forward = jax.jit(
-        lambda m, x, keys: jax.vmap(
-            lambda x, key: m.training(x, key=key), axis_name="batch", out_axes=(0, None)
-        )(x, keys)
-    )
     keys = jax.random.split(jax.random.key(0), 16)
     for _ in range(200):
-        outputs, statistics = forward(m, x, keys)
+        outputs, statistics = train(m, x, keys)
         m = m.with_statistics(statistics)
-    np.testing.assert_allclose(jax.vmap(m)(x), outputs, atol=1e-2)
+    np.testing.assert_allclose(jax.jit(jax.vmap(m))(x), outputs, atol=1e-2)
 
 
 def test_retrieval_batch_statistics_include_both_documents():
     m = model(tokens=False, norm="batch", depth=1, task="retrieval")
     x = values(4, 2, 10, 7)
     keys = jax.random.split(jax.random.key(0), 4)
-    _, (statistics,) = jax.vmap(
-        lambda x, key: m.training(x, key=key), axis_name="batch", out_axes=(0, None)
-    )(x, keys)
+    _, (statistics,) = train(m, x, keys)
     h = x.reshape(-1, 7) @ m.encoder.weight.T + m.encoder.bias[None]
     np.testing.assert_allclose(statistics.mean, 0.05 * h.mean(0), atol=1e-6)
 
 
-@pytest.mark.parametrize("norm", ["layer", "batch"])
+@pytest.mark.parametrize("norm", [pytest.param("layer", marks=pytest.mark.slow), "batch"])
 def test_remat_changes_the_memory_and_not_the_gradient(norm):
     """With remat the gradient keeps nothing of a block but its input."""
     x, keys = values(2, 64, 7), jax.random.split(jax.random.key(0), 2)
 
     def loss(m):
-        train = jax.vmap(
-            lambda x, key: m.training(x, key=key), axis_name="batch", out_axes=(0, None)
-        )
-        return jnp.sum(train(x, keys)[0] ** 2)
+        return jnp.sum(train(m, x, keys)[0] ** 2)
 
     plain, remat = (
         model(tokens=False, norm=norm, dropout=0.5, remat=remat) for remat in (False, True)
@@ -289,7 +300,7 @@ def test_models_export_for_cpu_cuda_and_tpu(clock):
     assert exported.platforms == platforms
     batch = tokens(4, 32)
     loaded = jax.export.deserialize(exported.serialize())
-    np.testing.assert_allclose(loaded.call(batch), jax.vmap(m)(batch), atol=1e-5)
+    np.testing.assert_allclose(loaded.call(batch), jax.jit(jax.vmap(m))(batch), atol=1e-5)
     gradient = jax.grad(lambda m, x: jnp.sum(jax.vmap(m)(x)))
     jax.export.export(jax.jit(gradient), platforms=platforms)(m, x)
 

@@ -1,4 +1,5 @@
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,13 @@ linear_scan = jax.jit(fractal.nn.linear_scan, static_argnames=("reverse", "metho
 
 METHODS = ("sequential", "associative", "chunked", "auto")
 LENGTHS = (1, 2, 3, 7, 1000, 16_384)
+DTYPES = (np.float32, np.complex64, np.float64, np.complex128)
+# Every length and every dtype, but not all combinations, are compiled by default.
+COMPARED = [
+    *((length, np.complex64, varying) for length in (1, 3, 1000) for varying in (False, True)),
+    *((length, np.float64, varying) for length in (2, 7) for varying in (False, True)),
+    *((1000, np.float32, False), (1000, np.complex128, True), (16_384, np.complex64, True)),
+]
 # The derivative rules are shared by all methods.
 MOSTLY_CHUNKED = (
     "chunked",
@@ -46,11 +54,15 @@ def loop(a, b, h0, reverse):
 
 
 @pytest.mark.parametrize(
-    ("varying", "reverse"), [(False, False), (True, True)], ids=["constant", "varying-reverse"]
+    ("length", "dtype", "varying"),
+    [
+        pytest.param(*case, marks=() if case in COMPARED else pytest.mark.slow)
+        for case in itertools.product(LENGTHS, DTYPES, (False, True))
+    ],
 )
-@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float64, np.complex128])
-@pytest.mark.parametrize("length", LENGTHS)
-def test_states_equal_a_loop(length, varying, reverse, dtype):
+def test_states_equal_a_loop(length, dtype, varying):
+    """With constant gates forward in time, with varying ones in reverse."""
+    reverse = varying
     tolerance = 2e-5 if np.finfo(dtype).bits == 32 else 1e-12
     a, b, h0 = problem(length, dtype, varying)
     expected = loop(a, b, h0, reverse)
@@ -72,6 +84,12 @@ def unrolled(a, b, h0, reverse):
     return jnp.stack(states)
 
 
+@functools.cache
+def unrolled_gradient(reverse):
+    """Compiled once for all methods."""
+    return jax.jit(jax.grad(lambda *z: loss_of(unrolled(*z, reverse)), argnums=(0, 1, 2)))
+
+
 @pytest.mark.parametrize("method", METHODS[:3])
 @pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
 @pytest.mark.parametrize(
@@ -83,11 +101,9 @@ def test_gradients_equal_autodiff_of_the_loop(method, varying, reverse, dtype):
     with jax.enable_x64(True):
         arguments = [jnp.array(x) for x in problem(37, dtype, varying)]
         scan = functools.partial(linear_scan, reverse=reverse, method=method)
-        ours = jax.grad(lambda *z: loss_of(scan(*z)), argnums=(0, 1, 2))
-        plain = jax.grad(lambda *z: loss_of(unrolled(*z, reverse)), argnums=(0, 1, 2))
-        for got, expected in zip(
-            jax.jit(ours)(*arguments), jax.jit(plain)(*arguments), strict=True
-        ):
+        ours = jax.jit(jax.grad(lambda *z: loss_of(scan(*z)), argnums=(0, 1, 2)))
+        plain = unrolled_gradient(reverse)
+        for got, expected in zip(ours(*arguments), plain(*arguments), strict=True):
             np.testing.assert_allclose(got, expected, atol=1e-12 * np.abs(expected).max())
 
 
@@ -110,7 +126,7 @@ def test_second_derivatives_equal_autodiff_of_the_loop_in_both_modes(method, var
                 np.testing.assert_allclose(x, y, atol=1e-11)
 
 
-@settings(max_examples=15)  # each example is compiled
+@settings(max_examples=8)  # each example is compiled
 @given(
     length=st.integers(1, 70),
     cut=st.integers(0, 70),

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from typing import NamedTuple, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import equinox as eqx
 import jax
@@ -20,6 +20,7 @@ from .._engine.inputs import (
     compiled_step,
     mask_padding,
 )
+from ..nn import Mixer
 
 _QUERY_BATCH = 128  # queries per batch: bounds the attention weights to (heads, 128, time)
 
@@ -94,14 +95,10 @@ class Attention(eqx.Module):
         - `lengths`: number of real steps; later steps are padding, to which no step attends.
         - `mask`: boolean, False at padding.
         """
-        check_no_dt(dt)
-        u = check_sequence(u, len(self.out))
-        padded = check_padding(lengths, mask, len(u)).kept
-        if state is not None:
-            check_causal_attention(self.causal)
+        u, kept, (queries, keys, values) = attention_inputs(
+            self.projections, self.causal, u, state, dt, lengths, mask
+        )
         start = self._empty() if state is None else state
-        queries, keys, values = project_qkv(self.projections, mask_padding(u, padded))
-        kept = jnp.ones(len(u), bool) if padded is None else padded
         cache = AttentionState(
             jnp.concatenate([start.keys, keys], axis=1),
             jnp.concatenate([start.values, values], axis=1),
@@ -121,10 +118,7 @@ class Attention(eqx.Module):
 
         The cache grows, so that every step is recompiled.
         """
-        check_causal_attention(self.causal)
-        y, after = self(check_sample(u, len(self.out))[None], state, dt)
-        assert after is not None  # causal attention has a state
-        return y[0], after
+        return attention_step(self, len(self.out), u, state, dt)
 
     def initial_state(self) -> AttentionState:
         """An empty cache of keys and values."""
@@ -135,6 +129,39 @@ class Attention(eqx.Module):
         _, heads, size = self.out.shape
         none = jnp.zeros((heads, 0, size), self.out.dtype)
         return AttentionState(none, none, jnp.zeros(0, bool))
+
+
+def attention_inputs(
+    projections: Float[Array, "3 heads size width"],
+    causal: bool,
+    u: ArrayLike,
+    state: Any,
+    dt: ArrayLike | None,
+    lengths: ArrayLike | None,
+    mask: ArrayLike | None,
+) -> tuple[Float[Array, "time width"], Bool[Array, " time"], Float[Array, "3 heads time size"]]:
+    """The checked input, which of its steps are real, and queries, keys and values.
+
+    These are in the dtype of the parameters.
+    """
+    if dt is not None:
+        raise ValueError("dt must be None: attention has no step size")
+    u = check_sequence(u, projections.shape[-1])
+    padded = check_padding(lengths, mask, len(u)).kept
+    if state is not None:
+        check_causal_attention(causal)
+    signal = mask_padding(u, padded).astype(projections.dtype)
+    kept = jnp.ones(len(u), bool) if padded is None else padded
+    return u, kept, jnp.einsum("phdw,tw->phtd", projections, signal)
+
+
+def attention_step(
+    attention: Mixer, width: int, u: ArrayLike, state: Any, dt: ArrayLike | None
+) -> tuple[Float[Array, " width"], Any]:
+    """A step as a call with a sequence of one sample."""
+    check_causal_attention(not attention.bidirectional)
+    y, after = attention(check_sample(u, width)[None], state, dt)
+    return y[0], after
 
 
 def attend(
@@ -155,13 +182,6 @@ def attend(
         return weights @ values
 
     return jax.lax.map(lambda x: mean(*x), (queries, positions), batch_size=_QUERY_BATCH)
-
-
-def project_qkv(
-    projections: Float[Array, "3 heads size width"], u: Float[Array, "time width"]
-) -> Float[Array, "3 heads time size"]:
-    """Queries, keys and values, in the dtype of the parameters."""
-    return jnp.einsum("phdw,tw->phtd", projections, u.astype(projections.dtype))
 
 
 def merge_heads(
@@ -196,12 +216,6 @@ def _init_parameters(
         jax.random.uniform(keys[0], (3, heads, size, width), minval=-end, maxval=end),
         jax.random.uniform(keys[1], (width, heads, size), minval=-end, maxval=end),
     )
-
-
-def check_no_dt(dt: ArrayLike | None) -> None:
-    """Raise `ValueError` if `dt` is given."""
-    if dt is not None:
-        raise ValueError("dt must be None: attention has no step size")
 
 
 def check_causal_attention(causal: bool) -> None:

@@ -80,12 +80,7 @@ class DSS(eqx.Module):
         - `kernel`: `"exp"` or `"softmax"`.
         - `bidirectional`: add a second kernel, with a separate W, over later steps.
         - `dt_min`, `dt_max`: range of the initial step sizes Δ, log-uniform, one per channel.
-        - `scan`: `"convolution"`, by FFT; or the recurrence, by one of the methods of
-          `fractal.nn.linear_scan`: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`. The
-          recurrence takes time × width × modes memory. Use it for inputs of a large dynamic range:
-          its outputs do not depend on later inputs, whereas the rounding error of an FFT is
-          relative to the largest input at all steps.
-          For `kernel="exp"` only.
+        - `scan`: `"convolution"`, by FFT; or the recurrence, as in `S4D`, for `kernel="exp"` only.
         """
         key = check_key(key)
         width = check_count("width", width, smallest=1)

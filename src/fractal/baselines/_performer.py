@@ -10,22 +10,14 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._checks import check_choice, check_count, check_flag
-from .._engine.inputs import (
-    check_key,
-    check_padding,
-    check_sample,
-    check_sequence,
-    compiled_call,
-    compiled_step,
-    mask_padding,
-)
+from .._engine.inputs import check_key, compiled_call, compiled_step
 from ..nn import role
 from ._attention import (
+    attention_inputs,
+    attention_step,
     check_causal_attention,
-    check_no_dt,
     init_projections,
     merge_heads,
-    project_qkv,
 )
 from ._features import favor, favor_exponents, orthogonal_rows
 
@@ -121,13 +113,9 @@ class Performer(eqx.Module):
         - `lengths`: number of real steps; later steps are padding, to which no step attends.
         - `mask`: boolean, False at padding.
         """
-        check_no_dt(dt)
-        u = check_sequence(u, len(self.out))
-        padded = check_padding(lengths, mask, len(u)).kept
-        if state is not None:
-            check_causal_attention(self.causal)
-        kept = jnp.ones(len(u), bool) if padded is None else padded
-        queries, keys, values = project_qkv(self.projections, mask_padding(u, padded))
+        u, kept, (queries, keys, values) = attention_inputs(
+            self.projections, self.causal, u, state, dt, lengths, mask
+        )
         # An additional value of one: its weighted sum is the sum of the weights.
         values = jnp.concatenate([values, jnp.ones_like(values[..., :1])], axis=-1)
         after = None
@@ -147,10 +135,7 @@ class Performer(eqx.Module):
         self, u: ArrayLike, state: PerformerState, dt: ArrayLike | None = None
     ) -> tuple[Float[Array, " width"], PerformerState]:
         """Output (width,) for one sample u (width,), and the next state."""
-        check_causal_attention(self.causal)
-        y, after = self(check_sample(u, len(self.out))[None], state, dt)
-        assert after is not None  # causal attention has a state
-        return y[0], after
+        return attention_step(self, len(self.out), u, state, dt)
 
     def initial_state(self) -> PerformerState:
         """Empty sums, before the first key."""

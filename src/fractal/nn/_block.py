@@ -179,14 +179,7 @@ class Block(eqx.Module):
         if isinstance(self.norm, BatchNorm):
             kept = check_padding(lengths, mask, len(x), axis_name).kept
             axes = axes if axis_name is None else (*axes, axis_name)
-            try:
-                z, statistics = self.norm.training(x, kept, axes)
-            except ValueError as error:
-                if axis_name is None:
-                    raise
-                # JAX cannot sum over vmapped and mesh axes while it tracks varying values.
-                needed = "norm='batch' with axis_name needs jax.shard_map(…, check_vma=False)"
-                raise ValueError(needed) from error
+            z, statistics = self.norm.training(x, kept, axes)
         else:
             z, statistics = self.norm(x), None
         y, _ = self.mixer(z, None, dt=dt, lengths=lengths, mask=mask, **sharded)

@@ -73,7 +73,7 @@ class BatchNorm(eqx.Module):
         """Normalize a sequence by batch statistics; also returns the updated running averages."""
         wide = x.astype(self.weight.dtype)
         counted = jnp.ones((len(x), 1), bool) if mask is None else mask[:, None]
-        sums = lax.psum(wide.sum(axis=0, where=counted), axes)
+        sums = _sum_over(axes, wide.sum(axis=0, where=counted))
         count = jnp.maximum(lax.psum(counted.sum(), axes), 1).astype(wide.dtype)
         mean = sums / count
         variance = lax.psum(((wide - mean[None]) ** 2).sum(axis=0, where=counted), axes) / count
@@ -90,6 +90,18 @@ class BatchNorm(eqx.Module):
         mean, variance = (lax.broadcast_to_rank(statistic, x.ndim) for statistic in by)
         scaled = (x.astype(self.weight.dtype) - mean) * lax.rsqrt(variance + _EPSILON)
         return _affine(self, scaled).astype(x.dtype)
+
+
+def _sum_over(axes: tuple[str, ...], x: Array) -> Array:
+    try:
+        return lax.psum(x, axes)
+    except ValueError as error:
+        if "varying" not in str(error):
+            raise
+        # JAX cannot sum over vmapped and mesh axes while it tracks varying values.
+        raise ValueError(
+            "norm='batch' with axis_name needs jax.shard_map(…, check_vma=False)"
+        ) from error
 
 
 def _affine(norm: LayerNorm | BatchNorm, x: Array) -> Array:
