@@ -69,7 +69,8 @@ def _restore(made: Any, tensors: dict[str, np.ndarray], settings: dict[str, Any]
     made.n_covariates_ = check_count("covariates", settings["covariates"], smallest=0)
     period = check_count("period", settings["period"], smallest=1)
     made.linear_ = LagRegression(
-        *(tensors[name] for name in _LINEAR),
+        tensors["weights"],
+        tensors["effects"],
         str(settings["base"]),
         period,
         float(settings["penalty"]),

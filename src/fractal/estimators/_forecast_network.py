@@ -96,6 +96,7 @@ class ForecastNetwork(eqx.Module):
 
     def corrections(self, features: Float[Array, "*axes width"]) -> Float[Array, "*axes h outputs"]:
         """Of the point, and of each quantile, per step of the horizon."""
+        assert self.head.bias is not None
         found = features @ self.head.weight.T
         found += jnp.broadcast_to(self.head.bias, found.shape)
         return found.reshape(*features.shape[:-1], self.horizon, -1)

@@ -148,7 +148,7 @@ def monotone() -> Claim:
     """The smallest increase of an off-diagonal entry as α grows by 0.01."""
     below = np.tri(64, k=-1) > 0
     grid = np.arange(0, 0.96, 0.01)
-    entries = np.array([theory.published_operator(alpha, 64).A[below] for alpha in grid])
+    entries = np.array([theory.published_operator(alpha, 64).A[below] for alpha in grid.tolist()])
     smallest = np.diff(entries, axis=0).min()
     return of_paper(
         "App. F.5",

@@ -62,7 +62,7 @@ def eigenvalues() -> Claim:
     """A V = V diag(1 … N) with the closed forms of A and V, entry by entry."""
     worst = 0.0
     for order in (4, 8, 16, 32, 64):
-        for alpha in np.arange(0, 0.95, 0.1):
+        for alpha in np.arange(0, 0.95, 0.1).tolist():
             A, spectrum = (
                 theory.published_operator(alpha, order).A,
                 theory.published_spectrum(alpha, order),
