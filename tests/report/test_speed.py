@@ -29,6 +29,9 @@ def test_benchmarks_as_they_are_published(name):
         times = {r["call"]: r["µs per sample (quartiles)"].median for r in rows(found.tables[0])}
         expected = raw["microseconds_per_sample"]
         assert times == {call: row["median"] for call, row in expected.items()}
+    elif name == "torch":
+        ratios = {r["pass"]: r["× ours"] for r in rows(found.tables[0]) if "s5" in r["layer"]}
+        assert ratios == pytest.approx(raw["times_faster_than_s5_pytorch"])
     elif name == "memory":
         (row,) = (r for r in rows(found.tables[0]) if r["memory"] == "dense, precomputed")
         expected = raw["times_faster_than_dense_precomputed"]

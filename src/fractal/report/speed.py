@@ -15,9 +15,6 @@ _NOTES = {
     "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "
     "`jax.lax.associative_scan` over complex numbers, written from S5's published description. "
     "s5-pytorch: the PyPI package on CPU, measured apart from the others, in turns with ours.",
-    "step": "Value and gradient of the training objective for one batch. Matrix products: all "
-    "products of the model's blocks, forward and backward, and nothing else. Associative: S5 with "
-    '`scan="associative"`.',
     "stream": "One sample per call of a compiled model (`Streaming`), with JAX's asynchronous "
     "dispatch on and off; the same steps within one compiled program; a call without arithmetic.",
     "torch": "s5-pytorch: the PyPI package. Memory: what one gradient adds to the peak of a "
