@@ -63,7 +63,7 @@ class Train(Settled):
         log: a further logger: tensorboard, wandb or trackio.
         show: print the settings as JSON, and do nothing else.
         json: print the scores as one JSON object.
-        devices: number of virtual devices on a CPU, which share each batch; default 1.
+        devices: virtual CPU devices that share a batch; default 1.
         sequence_shards: devices that share each sequence; default 1.
         coordinator: HOST:PORT of the first of several processes, or auto (Slurm, MPI).
         processes: number of processes.
