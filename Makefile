@@ -18,9 +18,10 @@ test: $(READY)
 test-slow: $(READY)
 	$(ONE_THREAD) XLA_FLAGS= $(BIN)/pytest -n auto --dist loadfile -q -m slow
 
-# PyTorch is not part of the default installation; without it `make test` skips these tests.
+# PyTorch is not part of the default installation; without it `make test` skips these tests. Their
+# folder is not named torch: the folder tests is on the path, and would then provide `import torch`.
 test-torch: $(VENV)/torch-ready
-	$(ONE_THREAD) $(BIN)/pytest -n auto --dist loadfile -q tests/torch src/fractal/torch
+	$(ONE_THREAD) $(BIN)/pytest -n auto --dist loadfile -q tests/pytorch src/fractal/torch
 
 lint: $(READY)
 	$(BIN)/ruff check .

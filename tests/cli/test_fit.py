@@ -44,7 +44,8 @@ def test_a_forecast_continues_the_times_of_the_file(capsys, tmp_path):
     path, out = tmp_path / "load.csv", tmp_path / "run"
     hours = np.arange(240)
     load = 10 + 3 * np.sin(2 * np.pi * hours / 24)
-    rows = [f"2024-01-{1 + h // 24:02} {h % 24:02}:00;{x:.3f}" for h, x in zip(hours, load)]  # noqa: B905
+    pairs = zip(hours, load, strict=True)
+    rows = [f"2024-01-{1 + h // 24:02} {h % 24:02}:00;{x:.3f}" for h, x in pairs]
     path.write_text("date;load\n" + "\n".join(rows).replace(".", ","))
     arguments = ("--horizon", 6, "--period", 24, "--steps", 0, "--out", out)
     code, printed, said = run(capsys, "forecast", path, *arguments)

@@ -61,7 +61,8 @@ def states(ssm, u, dt, mask, reverse):
                 taken = np.linalg.norm(scale * (u[k] - before), axis=1)
             elapsed = taken
             if ssm.clock == "scale-invariant":
-                elapsed = np.array([np.log(1 + d / t) if t else 1e9 for d, t in zip(taken, time)])  # noqa: B905
+                pairs = zip(taken, time, strict=True)
+                elapsed = np.array([np.log(1 + d / t) if t else 1e9 for d, t in pairs])
             w = eigenvalues * steps * np.repeat(elapsed, sizes)
             gate = np.exp(-w) if ssm.discretization == "zoh" else (1 - w / 2) / (1 + w / 2)
             gate[np.repeat(elapsed, sizes) == 1e9] = 0

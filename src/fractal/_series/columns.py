@@ -120,7 +120,8 @@ def _times(
         # The first cell decides against most formats.
         if _seconds(some[0], name) is None:
             continue
-        found = [_seconds(c, name) if there else math.nan for c, there in zip(cells, given)]  # noqa: B905
+        pairs = zip(cells, given, strict=True)
+        found = [_seconds(cell, name) if there else math.nan for cell, there in pairs]
         if None not in found:
             return np.array(found, float), name
     return None
