@@ -34,8 +34,8 @@ def pytest_unconfigure():
     shutil.rmtree(os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
 
-# Files of a user's own, which register models and tasks when they are imported.
-collect_ignore_glob = ["train/custom/*"]
+# Files of a user's own, which register models and tasks when they are imported; and a program.
+collect_ignore_glob = ["train/custom/*", "pytorch/compiled.py"]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,8 +5,9 @@ A script and not a test: the type checks that pytest adds to this package cannot
 
 import sys
 
-import fractal.torch as ft
 import torch
+
+import fractal.torch as ft
 
 
 def close(name, one, two, tolerance=1e-5):
