@@ -33,7 +33,7 @@ def public_api():
             continue
         module = importlib.import_module(name)
         for exported in sorted(dir(module)):
-            if exported.startswith("_"):
+            if exported.startswith("_") or f"{name}.{exported}" in MODULES:
                 continue
             value = getattr(module, exported)
             if not isinstance(value, types.ModuleType):
