@@ -4,8 +4,9 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
-import fractal
 import torch
+
+import fractal
 
 
 @dataclasses.dataclass

@@ -1,7 +1,8 @@
 """Train on sequential MNIST with PyTorch: fractal data smnist; python pytorch_smnist.py"""
 
-import fractal
 import torch
+
+import fractal
 
 
 def main(task=None, steps=2000, batch=50, **options):

@@ -185,9 +185,8 @@ def _against_torch(
     """
     if importlib.util.find_spec("s5") is None or importlib.util.find_spec("torch") is None:
         return None
-    from s5 import S5  # pyright: ignore[reportMissingImports]
-
     import torch  # pyright: ignore[reportMissingImports]
+    from s5 import S5  # pyright: ignore[reportMissingImports]
 
     layer = S5(WIDTH, MODES)
     signal = torch.randn(BATCH, LENGTH, WIDTH, requires_grad=True)

@@ -4,10 +4,9 @@
 
 from typing import Any, SupportsIndex
 
-from torch.nn import functional
-
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from .._checks import check_choice, check_count, check_probability
 from .._options import GATES

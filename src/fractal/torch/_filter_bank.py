@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-
 import torch
 from torch import Tensor, nn
 

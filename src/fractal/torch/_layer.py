@@ -5,9 +5,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
-from jaxtyping import Float
-
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from .._alpha_series import initial_alphas

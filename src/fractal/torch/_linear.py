@@ -4,10 +4,9 @@
 
 import math
 
-from torch.nn import functional
-
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from .._checks import check_choice, check_count
 from .._options import DENSE_INITS

@@ -5,11 +5,10 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, SupportsIndex, get_args
 
-from jaxtyping import Float, Int
-from torch.utils.checkpoint import checkpoint
-
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from .._bounds import check_memory
 from .._checks import check_choice, check_count, check_flag

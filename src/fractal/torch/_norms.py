@@ -2,10 +2,9 @@
 
 # pyright: reportMissingImports=false
 
-from torch.nn.functional import layer_norm
-
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import layer_norm
 
 from .._checks import check_count, check_probability
 

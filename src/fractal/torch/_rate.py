@@ -7,10 +7,9 @@ Durations are of shape (1 or batch, 1 or time, clocks): one clock, or one per bl
 
 import math
 
-from torch.nn.functional import softplus
-
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 
 class SelectiveRate(nn.Module):

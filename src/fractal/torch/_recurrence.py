@@ -9,10 +9,9 @@ differentiable itself, so that derivatives of every order are scans.
 
 from typing import Any
 
-from torch.autograd import Function
-
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
 from ._numbers import conj, times
 from ._solvers import solve

@@ -16,10 +16,9 @@ time, width); with a time axis of 1 they are constant.
 
 import importlib.util
 
-from torch.nn.functional import pad
-
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ._numbers import Numbers, add_product, join, product, split
 

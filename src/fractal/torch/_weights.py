@@ -11,7 +11,6 @@ import os
 from typing import Any
 
 import numpy as np
-
 import torch
 from torch import Tensor, nn
 
