@@ -254,6 +254,15 @@ def test_series_to_forecast_lie_on_a_grid_whose_gaps_are_missing(write, tmp_path
     assert "a step of 1:00:00, 1 missing time filled in" in found.said
 
 
+def test_days_and_times_of_day_in_two_columns_are_one_time(write):
+    joined = write("one.csv", "when,v\n2006-12-16 23:59,1\n2006-12-17 00:00,2\n")
+    text = "Date;Time;v\n16/12/2006;23:59:00;1\n17/12/2006;00:00:00;2\n"
+    ours, theirs = (read_records(path).records[0] for path in (write("two.csv", text), joined))
+    assert ours.grid == theirs.grid
+    np.testing.assert_array_equal(ours.values, theirs.values)
+    assert "dates as %d/%m/%Y and hours:minutes" in read_records(write("two.csv", text)).said
+
+
 @pytest.mark.parametrize(
     ("days", "next_day"),
     [

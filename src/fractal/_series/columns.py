@@ -15,6 +15,8 @@ from .content import MISSING
 
 _DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f")
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?")
+_DAY = 86400.0
 _DIGIT = re.compile(r"\d")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?|[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
 
@@ -120,11 +122,47 @@ def _times(
         # The first cell decides against most formats.
         if _seconds(some[0], name) is None:
             continue
-        pairs = zip(cells, given, strict=True)
-        found = [_seconds(cell, name) if there else math.nan for cell, there in pairs]
-        if None not in found:
+        known = {cell: _seconds(cell, name) for cell in set(some)}  # dates may repeat in many rows
+        if None not in known.values():
+            pairs = zip(cells, given, strict=True)
+            found = [known[cell] if there else math.nan for cell, there in pairs]
             return np.array(found, float), name
     return None
+
+
+def with_clock_times(columns: Sequence[Column]) -> list[Column]:
+    """The columns; a column of days and a column of times of day beside it become one."""
+    found: list[Column] = []
+    for column in columns:
+        day = found[-1] if found else None
+        if day is None or not _has_days(day) or (clock := _clock_times(column)) is None:
+            found.append(column)
+            continue
+        pairs = zip(day.cells, column.cells, strict=True)
+        cells = [f"{one} {other}" for one, other in pairs]
+        name, form = f"{day.name} {column.name}", f"{day.format} and hours:minutes"
+        found[-1] = Column(name, "time", day.values + clock, cells, format=form)
+    return found
+
+
+def _has_days(column: Column) -> bool:
+    """Whether all times of a column are midnight."""
+    return column.kind == "time" and not bool((column.values % _DAY > 0).any())
+
+
+def _clock_times(column: Column) -> Float[np.ndarray, " rows"] | None:
+    """Seconds since midnight, if all cells are hours and minutes, and perhaps seconds."""
+    if column.kind != "text" or not _CLOCK.fullmatch(column.cells[0]):
+        return None
+    if not all(_CLOCK.fullmatch(cell) for cell in set(column.cells)):
+        return None
+    known = {cell: _since_midnight(cell) for cell in set(column.cells)}
+    return np.array([known[cell] for cell in column.cells])
+
+
+def _since_midnight(cell: str) -> float:
+    hours, minutes, *seconds = cell.split(":")
+    return 3600.0 * int(hours) + 60.0 * int(minutes) + float(seconds[0] if seconds else 0)
 
 
 def _seconds(cell: str, name: str) -> float | None:

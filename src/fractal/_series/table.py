@@ -13,7 +13,7 @@ import numpy as np
 from .._bounds import check_memory
 from .._checks import check_name
 from .._errors import UserError
-from .columns import Column, has_decimal_commas, is_value, make_column
+from .columns import Column, has_decimal_commas, is_value, make_column, with_clock_times
 from .content import counted, read_bytes, read_text
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -81,6 +81,7 @@ def read_csv(path: pathlib.Path) -> DataTable:
         make_column(name, column, lambda row: f"line {lines[row]}", comma)
         for name, column in zip(names, cells, strict=True)
     ]
+    columns = with_clock_times(columns)
     dates = sorted({column.format for column in columns if column.kind == "time"})
     parts = [
         f"{counted(len(rows), 'row')} and {counted(len(names), 'column')}",
@@ -115,7 +116,7 @@ def read_parquet(path: pathlib.Path) -> DataTable:
         cells = ["" if value is None else str(value).strip() for value in column.to_pylist()]
         columns.append(make_column(name, cells, lambda row: f"row {row + 1}"))
     size = f"{counted(found.num_rows, 'row')} and {counted(found.num_columns, 'column')}"
-    return DataTable(path, columns, None, True, f"{size}, Parquet")
+    return DataTable(path, with_clock_times(columns), None, True, f"{size}, Parquet")
 
 
 def _unpacked(path: pathlib.Path, data: bytes) -> bytes:
