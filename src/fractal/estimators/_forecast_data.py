@@ -148,12 +148,11 @@ def segments(
     horizon: int,
 ) -> Segments:
     """Segments whose last origins lie in [start, stop − horizon] of each row."""
-    ends = [
-        (row, end)
-        for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True))
-        for end in range(max(start, length), stop - horizon + 1)
-    ]
-    return Segments(prepared, linear, np.array(ends, int).reshape(-1, 2), length, horizon)
+    ends = []
+    for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+        own = np.arange(max(start, length), stop - horizon + 1)
+        ends.append(np.stack([np.full_like(own, row), own], axis=1))
+    return Segments(prepared, linear, np.concatenate(ends), length, horizon)
 
 
 def spaced_batches(parts: Segments, count: int) -> Iterator[SegmentBatch]:
