@@ -52,6 +52,14 @@ def test_the_stream_answers_as_predict_does_for_the_series_so_far(fitted, waves)
     np.testing.assert_allclose(joined, found.probabilities, atol=1e-4)
 
 
+@pytest.mark.parametrize("cases", [10, 36, 270, 5000])
+def test_training_waits_for_20_epochs_and_300_steps(cases):
+    schedule = FractalClassifier()._settings(np.full(cases, 50)).schedule
+    steps = np.ceil(0.85 * cases / schedule.batch)
+    assert schedule.patience >= 20
+    assert 300 <= schedule.patience * steps < 300 + max(steps, 20 * steps)
+
+
 def test_a_bidirectional_model_has_no_stream(waves):
     model = FractalClassifier(**TINY, bidirectional=True).fit(*waves)
     with pytest.raises(ValueError, match="bidirectional must be False"):

@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import functools
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -23,6 +24,7 @@ from ._stream import Stream
 CLOCKS = ("uniform", "scale-invariant")
 _SMALL = 200  # training cases: with fewer, the model is trained again on all of them
 _MOST_STEPS, _MOST_SAMPLES = 1500, 2e7  # of training, for max_epochs="auto"
+_PATIENCE, _PATIENT_STEPS = 20, 300  # epochs, and train steps in them, for patience="auto"
 _SEEDS = 2**31 - 1
 _PREDICTED = 8  # cases per batch in prediction: one size, so that answers do not depend on it
 
@@ -55,7 +57,7 @@ class SeriesEstimator(BaseEstimator):
         weight_decay=0.05,
         batch_size="auto",
         max_epochs="auto",
-        patience=20,
+        patience="auto",
         validation_fraction=0.15,
         refit="auto",
         warm_start=False,
@@ -75,7 +77,8 @@ class SeriesEstimator(BaseEstimator):
         - `batch_size`: cases per step; `"auto"`: 8 to 32, by the number of cases.
         - `max_epochs`: epochs of training at most; `"auto"`: 10 to 200, up to 1,500 steps and 20
           million samples.
-        - `patience`: epochs without a lower held-out loss after which training stops; None: never.
+        - `patience`: epochs without a lower held-out loss after which training stops; `"auto"`: 20,
+          or more where 20 epochs are fewer than 300 steps; None: never.
         - `validation_fraction`: part of the training set that is held out; 0 turns off early
           stopping and calibration.
         - `refit`: whether to train again on all cases, for the best number of epochs; `"auto"`:
@@ -245,7 +248,12 @@ class SeriesEstimator(BaseEstimator):
         if epochs == "auto":
             most = min(_MOST_STEPS * batch, _MOST_SAMPLES / float(np.mean(lengths)))
             epochs = int(np.clip(most // count, 10, 200))
-        patience = None if self.patience is None else check_count("patience", self.patience, 1)
+        patience = self.patience
+        if patience == "auto":
+            # Of few cases few are held out, and their loss says little from one epoch to the next.
+            per_epoch = max(1, math.ceil((1 - held_out) * count / batch))
+            patience = max(_PATIENCE, math.ceil(_PATIENT_STEPS / per_epoch))
+        patience = None if patience is None else check_count("patience", patience, 1)
         refit: Any = count < _SMALL if self.refit == "auto" else self.refit
         check_flag("bidirectional", self.bidirectional)
         check_flag("warm_start", self.warm_start)

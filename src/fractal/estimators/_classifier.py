@@ -63,7 +63,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         class_weight=None,
         batch_size="auto",
         max_epochs="auto",
-        patience=20,
+        patience="auto",
         validation_fraction=0.15,
         refit="auto",
         warm_start=False,
