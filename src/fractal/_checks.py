@@ -102,6 +102,14 @@ def check_positive(name: str, value: float) -> float:
     return number
 
 
+def check_nonnegative(name: str, value: float) -> float:
+    """Validate a finite number of at least zero."""
+    number = _number(value)
+    if not (np.isfinite(number) and number >= 0):
+        raise _wrong(name, "must be a finite number of at least 0", value)
+    return number
+
+
 def check_probability(name: str, value: float) -> float:
     """Validate a number in [0, 1)."""
     number = _number(value)

@@ -1,18 +1,20 @@
 """Classifier and regressor: answers, streams, files, and scikit-learn's tools."""
 
 import pickle
+import signal
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 
 import fractal
-from fractal.estimators import FractalClassifier, FractalRegressor
+from fractal.estimators import FractalClassifier, FractalRegressor, _fit
+from fractal.estimators._fit_settings import fit_settings
 
 from .conftest import TINY
 
@@ -54,7 +56,7 @@ def test_the_stream_answers_as_predict_does_for_the_series_so_far(fitted, waves)
 
 @pytest.mark.parametrize("cases", [10, 36, 270, 5000])
 def test_training_waits_for_20_epochs_and_300_steps(cases):
-    schedule = FractalClassifier()._settings(np.full(cases, 50)).schedule
+    schedule = fit_settings(FractalClassifier(), np.full(cases, 50)).schedule
     steps = np.ceil(0.85 * cases / schedule.batch)
     assert schedule.patience >= 20
     assert 300 <= schedule.patience * steps < 300 + max(steps, 20 * steps)
@@ -162,25 +164,40 @@ def test_a_warm_start_continues_from_the_last_weights(waves):
         model.fit(X, np.where(y == "slow", "other", y))
 
 
-def test_ctrl_c_keeps_the_best_weights(waves, monkeypatch):
-    import signal
-
-    from fractal.estimators import _fit
-
+def _interrupt_step(monkeypatch, number):
+    """Ctrl-C in a train step; returns the list of steps that were made."""
     step, calls = _fit._train_step, []
 
     def interrupted(*arguments):
         calls.append(1)
-        if len(calls) == 6:
+        if len(calls) == number:
             signal.raise_signal(signal.SIGINT)
         return step(*arguments)
 
     monkeypatch.setattr(_fit, "_train_step", interrupted)
-    model = FractalClassifier(**TINY | {"max_epochs": 50}, refit=False)
-    with pytest.warns(Warning, match="interrupted"):
+    return calls
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_ctrl_c_ends_the_training_without_a_refit(waves, monkeypatch, refit):
+    calls = _interrupt_step(monkeypatch, 6)
+    model = FractalClassifier(**TINY | {"max_epochs": 50}, refit=refit)
+    with pytest.warns(ConvergenceWarning, match="interrupted in epoch 2; the best weights"):
         model.fit(*waves)
     assert len(calls) == 6
     assert model.predict(waves[0]).shape == (32,)
+
+
+def test_ctrl_c_in_the_refit_keeps_the_first_training(waves, monkeypatch):
+    calls = _interrupt_step(monkeypatch, 0)
+    first = FractalClassifier(**TINY, refit=False).fit(*waves)
+    steps = len(calls)
+    again = _interrupt_step(monkeypatch, steps + 1)
+    model = FractalClassifier(**TINY, refit=True)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(*waves)
+    assert len(again) == steps + 1
+    np.testing.assert_array_equal(model.predict_proba(waves[0]), first.predict_proba(waves[0]))
 
 
 def test_the_regressor_predicts_one_number_or_several_and_streams_them(waves, tmp_path):

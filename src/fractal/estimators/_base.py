@@ -3,38 +3,26 @@
 import abc
 import dataclasses
 import functools
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_choice, check_count, check_flag, check_positive, check_probability
+from .._checks import check_count
 from .._errors import UserError
 from ..nn import FractalSSM, SequenceModel
 from ._cases import CaseSet, check_channels, read_cases
-from ._fit import Examples, Loss, Schedule, outputs_of, train_model
+from ._fit import Examples, Loss, outputs_of, train_model
+from ._fit_settings import FitSettings, fit_settings
+from ._hold_out import hold_out
 from ._preparation import Preparation, learn_preparation
+from ._random_state import SEEDS
 from ._stream import Stream
 
-CLOCKS = ("uniform", "scale-invariant")
-_SMALL = 200  # training cases: with fewer, the model is trained again on all of them
-_MOST_STEPS, _MOST_SAMPLES = 1500, 2e7  # of training, for max_epochs="auto"
-_PATIENCE, _PATIENT_STEPS = 20, 300  # epochs, and train steps in them, for patience="auto"
-_SEEDS = 2**31 - 1
 _PREDICTED = 8  # cases per batch in prediction: one size, so that answers do not depend on it
-
-
-class FitSettings(NamedTuple):
-    """Validated settings of an estimator."""
-
-    schedule: Schedule
-    held_out: float
-    refit: bool
 
 
 class SeriesEstimator(BaseEstimator):
@@ -154,8 +142,11 @@ class SeriesEstimator(BaseEstimator):
         outputs: int,
         loss: Loss,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Train; returns the held-out rows and the outputs for them before a refit."""
-        settings = self._settings(cases.lengths)
+        """Train; returns the held-out rows and the outputs for them before a refit.
+
+        An interrupted training is not followed by a refit, and an interrupted refit is dropped.
+        """
+        settings = fit_settings(self, cases.lengths)
         warm = self.warm_start and self._continues(cases, outputs)
         if not warm:
             self._preparation = learn_preparation(cases)
@@ -175,10 +166,11 @@ class SeriesEstimator(BaseEstimator):
         if len(held):
             series = [examples.series[row] for row in held]
             found = outputs_of(trained.model, series, settings.schedule.batch)
-            if settings.refit:
+            if settings.refit and not trained.interrupted:
                 best = dataclasses.replace(settings.schedule, stop=trained.best_epoch)
                 again = train_model(model, loss, examples, None, best)
-                trained = again._replace(history=trained.history, best_epoch=trained.best_epoch)
+                if not again.interrupted:
+                    trained = trained._replace(model=again.model)
         self.model_, self.history_ = trained.model, trained.history
         self.best_epoch_ = trained.best_epoch
         self._opt_state = None
@@ -193,7 +185,7 @@ class SeriesEstimator(BaseEstimator):
         loss: Loss,
     ) -> None:
         """One pass over the cases, from the present weights."""
-        settings = self._settings(cases.lengths)
+        settings = fit_settings(self, cases.lengths)
         if not self.__sklearn_is_fitted__():
             self._preparation = learn_preparation(cases)
             self._set_shapes(cases)
@@ -204,7 +196,7 @@ class SeriesEstimator(BaseEstimator):
             settings.schedule,
             epochs=1,
             decay=False,
-            seed=(settings.schedule.seed + len(self.history_)) % _SEEDS,
+            seed=(settings.schedule.seed + len(self.history_)) % SEEDS,
         )
         trained = train_model(self.model_, loss, examples, None, schedule, self._opt_state)
         self.model_, self._opt_state = trained.model, trained.opt_state
@@ -237,37 +229,6 @@ class SeriesEstimator(BaseEstimator):
         series = self._preparation.apply(cases)
         return outputs_of(self.model_, series, _PREDICTED)
 
-    def _settings(self, lengths: Int[np.ndarray, " cases"]) -> FitSettings:
-        """Validate the settings for cases of these lengths."""
-        count = len(lengths)
-        check_choice("clock", self.clock, CLOCKS)
-        held_out = check_probability("validation_fraction", self.validation_fraction)
-        batch = _batch_size(count) if self.batch_size == "auto" else self.batch_size
-        batch = check_count("batch_size", batch, 1)
-        epochs = self.max_epochs
-        if epochs == "auto":
-            most = min(_MOST_STEPS * batch, _MOST_SAMPLES / float(np.mean(lengths)))
-            epochs = int(np.clip(most // count, 10, 200))
-        patience = self.patience
-        if patience == "auto":
-            # Of few cases few are held out, and their loss says little from one epoch to the next.
-            per_epoch = max(1, math.ceil((1 - held_out) * count / batch))
-            patience = max(_PATIENCE, math.ceil(_PATIENT_STEPS / per_epoch))
-        patience = None if patience is None else check_count("patience", patience, 1)
-        refit: Any = count < _SMALL if self.refit == "auto" else self.refit
-        check_flag("bidirectional", self.bidirectional)
-        check_flag("warm_start", self.warm_start)
-        schedule = Schedule(
-            epochs=check_count("max_epochs", epochs, 1),
-            batch=batch,
-            patience=patience,
-            lr=check_positive("lr", self.lr),
-            weight_decay=self.weight_decay and check_positive("weight_decay", self.weight_decay),
-            seed=int(check_random_state(self.random_state).randint(_SEEDS)),
-            verbose=check_flag("verbose", self.verbose),
-        )
-        return FitSettings(schedule, held_out, check_flag("refit", refit))
-
     def _new_model(self, settings: FitSettings, cases: CaseSet, outputs: int) -> SequenceModel:
         length = max(int(np.median(cases.lengths)), 8)
         mixer = functools.partial(
@@ -288,30 +249,3 @@ class SeriesEstimator(BaseEstimator):
             mixer=mixer,
             key=jax.random.key(settings.schedule.seed),
         )
-
-
-def hold_out(
-    count: int,
-    fraction: float,
-    strata: Int[np.ndarray, " cases"] | None,
-    rng: np.random.Generator,
-) -> tuple[Int[np.ndarray, " kept"], Int[np.ndarray, " held"]]:
-    """Rows for training and held-out rows, a fraction of every stratum with at least two cases."""
-    groups = np.zeros(count, int) if strata is None else strata
-    order = rng.permutation(count)
-    held = []
-    # Fractions of cases carry over to the next stratum, so that the total is right.
-    carried = 0.5
-    for stratum in np.unique(groups):
-        rows = order[groups[order] == stratum]
-        wanted = fraction * len(rows) + carried
-        taken = min(int(wanted), len(rows) - 1)
-        carried = min(wanted - taken, 1.0) if taken == int(wanted) else 0.5
-        held.append(rows[:taken])
-    chosen = np.sort(np.concatenate(held))
-    return np.setdiff1d(np.arange(count), chosen), chosen
-
-
-def _batch_size(count: int) -> int:
-    """From 8 to 32 cases: an eighth of the training set."""
-    return int(2 ** np.clip(np.round(np.log2(max(count, 1) / 8)), 3, 5))

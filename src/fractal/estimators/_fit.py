@@ -8,8 +8,6 @@ of `fractal.train`.
 
 import dataclasses
 import functools
-import signal
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -22,12 +20,12 @@ import optax
 from jaxtyping import Array, Float
 from sklearn.exceptions import ConvergenceWarning
 
-from .._progress import progress
 from .._signals import stop_signals
 from ..nn import SequenceModel
 from ..train import OptimizerConfig, make_optimizer
 from ._padding import PaddedBatch, batches
 from ._preparation import CaseInputs
+from ._training_loop import shown, was_interrupted
 
 _IMPROVEMENT = 1e-4  # of the held-out loss, at least
 
@@ -73,6 +71,7 @@ class Trained(NamedTuple):
     opt_state: Any
     history: list[dict[str, float]]
     best_epoch: int
+    interrupted: bool
 
 
 def train_model(
@@ -95,20 +94,19 @@ def train_model(
     key = jax.random.key(schedule.seed)
     step, steps = 0, schedule.epochs * len(batches(train.series, schedule.batch))
     last = schedule.epochs if schedule.stop is None else schedule.stop
-    epochs = range(1, last + 1)
-    shown = progress(epochs, "fit", last) if _shows(schedule.verbose) else epochs
     with stop_signals() as signals:
-        for epoch in shown:
-            total = 0.0
+        for epoch in shown(range(1, last + 1), "fit", schedule.verbose):
+            total = seen = 0.0
             for batch, targets, weights in _shuffled(train, schedule, epoch):
                 step += 1
                 rate = _rate(step, steps, schedule.decay and fresh)
                 fixed = (batch, targets, weights, jax.random.fold_in(key, step), rate)
                 model, opt_state, value = _train_step(fixed, model, opt_state, loss, optimizer)
                 total += float(value) * float(weights.sum())
+                seen += float(weights.sum())
                 if signals:
                     break
-            entry = {"epoch": epoch, "loss": total / float(train.weights.sum())}
+            entry = {"epoch": epoch, "loss": total / max(seen, 1e-9)}
             if not np.isfinite(total):
                 warnings.warn(
                     f"training diverged in epoch {epoch}; the best weights are kept. Lower lr",
@@ -125,25 +123,8 @@ def train_model(
                 best, best_loss, best_epoch = model, score, epoch
             if signals or (schedule.patience and epoch - best_epoch >= schedule.patience):
                 break
-    if signals:
-        _after(signals, len(history))
-    return Trained(best, opt_state, history, best_epoch)
-
-
-def _shows(verbose: bool) -> bool:
-    return verbose or sys.stderr.isatty()
-
-
-def _after(signals: list[int], epochs: int) -> None:
-    """Ctrl-C is a warning; SIGTERM ends the process as it would have without training."""
-    others = [number for number in signals if number != signal.SIGINT]
-    if others:
-        signal.raise_signal(others[0])
-    warnings.warn(
-        f"training was interrupted in epoch {epochs}; the best weights so far are kept",
-        ConvergenceWarning,
-        stacklevel=5,
-    )
+    interrupted = was_interrupted(signals, f"epoch {len(history)}", frames=4)
+    return Trained(best, opt_state, history, best_epoch, interrupted)
 
 
 def _rate(step: int, steps: int, decay: bool) -> np.float32:

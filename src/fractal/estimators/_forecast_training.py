@@ -1,22 +1,18 @@
 """Training of the network of a forecaster, with early stopping."""
 
 import functools
-import signal
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
 import optax
-from sklearn.exceptions import ConvergenceWarning
 
-from .._progress import progress
 from .._signals import stop_signals
 from ._forecast_data import BATCH, Segments, spaced_batches
 from ._forecast_network import ForecastNetwork, Objective, evaluate, train_step
+from ._training_loop import shown, was_interrupted
 
 _VALIDATION_BATCHES = 8
 _EVERY = 25  # train steps between evaluations
@@ -52,7 +48,7 @@ def train_network(
     best = TrainedNetwork(network, 0, share, [{"step": 0, "validation_loss": loss}])
     lowest, waited, losses = loss, 0, []
     with stop_signals() as signals:
-        for step in _shown(steps, verbose):
+        for step in shown(range(1, steps + 1), "train steps", verbose):
             batch = parts.batch(rng.integers(0, len(parts.ends), BATCH), rng)
             network, opt_state, value = train_step(
                 network, opt_state, batch, jax.random.fold_in(key, step), objective, optimizer
@@ -69,7 +65,7 @@ def train_network(
                 lowest, waited = loss, 0
             if waited == _PATIENCE or signals:
                 break
-    _after(signals, best.history[-1]["step"])
+    was_interrupted(signals, f"step {best.history[-1]['step']:.0f}", frames=5)
     return best
 
 
@@ -77,24 +73,6 @@ def train_network(
 def _optimizer(lr: float, steps: int) -> optax.GradientTransformation:
     schedule = optax.cosine_decay_schedule(lr, steps)
     return optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule))
-
-
-def _shown(steps: int, verbose: bool) -> Iterator[int]:
-    numbers = range(1, steps + 1)
-    shown = verbose or sys.stderr.isatty()
-    return progress(numbers, "train steps", steps) if shown else iter(numbers)
-
-
-def _after(signals: list[int], step: float) -> None:
-    for number in signals:
-        if number != signal.SIGINT:
-            signal.raise_signal(number)
-    if signals:
-        warnings.warn(
-            f"training was interrupted in step {step:.0f}; the best weights so far are kept",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
 
 
 def _evaluated(
