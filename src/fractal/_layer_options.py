@@ -18,7 +18,12 @@ def check_alphas(alphas: float | Sequence[float] | None) -> tuple[float, ...]:
 
 
 def check_periods(
-    period: float | Sequence[float] | None, clock: str, discretization: str, shared: bool
+    period: float | Sequence[float] | None,
+    *,
+    clock: str,
+    discretization: str,
+    shared: bool,
+    rate: str | None,
 ) -> tuple[float, ...] | None:
     """Validate the periods, and the options that resonances depend on."""
     if period is None:
@@ -30,6 +35,8 @@ def check_periods(
     ):
         if wrong:
             raise ValueError(f"period needs {name}={needed!r}")
+    if rate is not None:  # its time is the change of the input, not the number of steps
+        raise ValueError(f"period is in steps: it cannot be combined with rate={rate!r}")
     periods = _as_tuple("period", period)
     if not periods or min(periods) < 2 or not np.isfinite(periods).all():
         raise ValueError(f"period must be at least 2 steps, or a sequence of such, got {period!r}")

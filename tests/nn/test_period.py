@@ -58,6 +58,7 @@ def test_a_resonant_mode_accumulates_a_signal_of_its_period():
         ({"period": 32, "clock": "scale-invariant"}, "period needs clock='uniform'"),
         ({"period": 32, "discretization": "bilinear"}, "period needs discretization='zoh'"),
         ({"period": 32, "init": "fractional"}, "period needs init='normal'"),
+        ({"period": 32, "rate": "path"}, "cannot be combined with rate='path'"),
     ],
 )
 def test_a_wrong_period_is_refused(options, message):

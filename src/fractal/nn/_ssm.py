@@ -140,7 +140,7 @@ class FractalSSM(eqx.Module):
         - `period`: period of the data in steps, such as the length of a row of pixels, or several,
           such as a day and a week, which the modes take in turns. The initial Δ are rounded so that
           each mode rotates by a multiple of 2π/period per step; modes slower than half of 2π/period
-          keep their Δ. For the uniform clock, zero-order hold and one Δ per mode.
+          keep their Δ. For the uniform clock, zero-order hold, one Δ per mode and `rate=None`.
         - `scan`: method of the scan: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`; see
           `linear_scan`.
         """
@@ -156,7 +156,9 @@ class FractalSSM(eqx.Module):
         check_choice("discretization", discretization, DISCRETIZATIONS)
         low, high = dt_range(clock, dt_min, dt_max, length)
         shared = init == "fractional"  # the state of a block is then a projection
-        periods = check_periods(period, clock, discretization, shared)
+        periods = check_periods(
+            period, clock=clock, discretization=discretization, shared=shared, rate=rate
+        )
 
         blocks = [spectrum(init, alpha, order, imaginary) for alpha in alphas]
         if learn_alpha:

@@ -100,7 +100,9 @@ class FractalSSM(nn.Module):
         check_choice("discretization", discretization, DISCRETIZATIONS)
         alphas = check_alphas(alphas)
         shared = init == "fractional"  # the state of a block is then a projection
-        periods = check_periods(period, clock, discretization, shared)
+        periods = check_periods(
+            period, clock=clock, discretization=discretization, shared=shared, rate=rate
+        )
         ends = dt_range(clock, dt_min, dt_max, length)
 
         blocks = [spectrum(init, alpha, order, imaginary) for alpha in alphas]
