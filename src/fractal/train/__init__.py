@@ -33,12 +33,12 @@ from ._loop import load_task as load_task
 from ._loop import train as train
 from ._metrics import Logger as Logger
 from ._models import build as build
-from ._models import config_parameter_count as config_parameter_count
-from ._models import match_parameters as match_parameters
 from ._models import model_names as model_names
-from ._models import parameter_count as parameter_count
 from ._models import register_model as register_model
 from ._optimizer import make_optimizer as make_optimizer
+from ._parameter_counts import config_parameter_count as config_parameter_count
+from ._parameter_counts import match_parameters as match_parameters
+from ._parameter_counts import parameter_count as parameter_count
 from ._step import TrainState as TrainState
 from ._step import initial_state as initial_state
 from ._step import make_objective as make_objective

@@ -15,7 +15,8 @@ from .._files import write_whole
 from .._run_folder import CONFIG, RESULT, is_finished, metric_lines, read_bytes, read_object
 from ._config import Config, read_config
 from ._loop import load_task, train
-from ._models import check_model, config_parameter_count, match_parameters
+from ._models import check_model
+from ._parameter_counts import config_parameter_count, match_parameters
 
 _WITHIN = 0.1  # of the first model's parameter count
 _MOST_SEEDS = 1000

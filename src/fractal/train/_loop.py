@@ -32,7 +32,8 @@ from ._config import Config, read_config
 from ._devices import Devices
 from ._evaluation import metric_of, predict, scores
 from ._metrics import Logger, MetricsLogger, find_loggers, open_loggers
-from ._models import check_model, parameter_count
+from ._models import check_model
+from ._parameter_counts import parameter_count
 from ._step import (
     TrainState,
     evaluated,
