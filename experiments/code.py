@@ -13,7 +13,10 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).parent.parent
 _PACKAGE = "src/fractal"
-_MODELS = ("theory", "_engine", "nn", "baselines")
+_MODELS = (
+    *("theory", "_engine", "nn", "baselines"),
+    *("_spectra.py", "_alpha_series.py", "_layer_options.py", "_sinusoids.py"),
+)
 # What determines the examples of a task: not how they are fetched, or how errors are worded.
 _DATA = (
     *("listops", "_expressions", "pathfinder", "_snakes", "_paddles", "_occupancy", "retrieval"),
@@ -21,7 +24,10 @@ _DATA = (
     *("_task", "_batches"),
 )
 # What determines a trained model and its scores: not loggers, checkpoints or comparison.
-_STEPS = ("_config", "_models", "_builtin", "_tasks", "_optimizer", "_step", "_evaluation")
+_STEPS = (
+    *("_config", "_models", "_parameter_counts", "_builtin", "_tasks", "_optimizer", "_step"),
+    *("_time_shards", "_evaluation"),
+)
 _TRAINING = (
     *_MODELS,
     *(f"tasks/{name}.py" for name in _DATA),
@@ -30,9 +36,13 @@ _TRAINING = (
     "_predictions.py",
 )
 # What determines a fitted estimator: not how input is read or files are written.
-_FITTED = ("_base", "_fit", "_padding", "_preparation", "_calibration", "_classifier", "_features")
+_FITTED = (
+    *("_base", "_fit", "_fit_settings", "_hold_out", "_padding", "_preparation", "_calibration"),
+    *("_classifier", "_features"),
+)
 _ESTIMATORS = (
-    *("theory", "_engine", "nn", "_memory.py", "_power_sums.py", "train/_optimizer.py"),
+    *(part for part in _MODELS if part != "baselines"),
+    *("_memory.py", "_power_sums.py", "train/_optimizer.py"),
     *(f"estimators/{name}.py" for name in _FITTED),
 )
 # What determines the lines of each experiment: parts of the package, and its own files.

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from experiments import code, results
+from tests.test_architecture import SOURCE, imports
 
 ROOT = pathlib.Path(__file__).parents[2]
 TEXT = '''"""A module."""
@@ -127,3 +128,13 @@ def test_stale_lines_are_counted_with_their_commit_and_date(monkeypatch):
         "All 2 measurements predate the current code (commits up to fedcba98, 2026-01-02)."
     )
     assert "unknown commit" in results.stale_note("recall", [{"code": None}])
+
+
+def test_code_of_a_model_is_hashed_wherever_it_is_in_the_package():
+    """Apart from validation, every module of fractal that a model imports is part of the hash."""
+    only_validate = {"_checks", "_bounds", "_options"}
+    parts, _ = code.PARTS["morse"]
+    files = [file for part in parts for file in code._files(SOURCE / part)]
+    found = {f"{one.module}.{one.name}".split(".")[1] for file in files for one in imports(file)}
+    assert "_spectra" in found
+    assert found - only_validate <= {part.removesuffix(".py") for part in parts}
