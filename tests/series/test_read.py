@@ -267,15 +267,18 @@ def test_days_and_times_of_day_in_two_columns_are_one_time(write):
     ("days", "next_day"),
     [
         (["2023-11-01", "2023-12-01", "2024-01-01"], "2024-02-01"),
-        (["31/01/2024", "29/02/2024", "31/03/2024"], None),
+        (["31/01/2024", "29/02/2024", "31/03/2024"], "2024-04-30"),
+        (["2023-02-28", "2023-03-28", "2023-04-28"], "2023-05-28"),
         (["2020-01-01", "2021-01-01", "2022-01-01"], "2023-01-01"),
+        (["1700000000", "1700000060", "1700000120"], "1700000180"),
+        (["0.1", "0.2", "0.3"], "0.4"),
     ],
 )
-def test_months_and_years_are_regular(write, days, next_day):
-    text = "month,v\n" + "".join(f"{day},{i}\n" for i, day in enumerate(days))
+def test_the_next_time_continues_the_grid(write, days, next_day):
+    text = "time,v\n" + "".join(f"{day},{i}\n" for i, day in enumerate(days))
     (record,) = read_records(write("m.csv", text)).records
     assert record.values.shape == (1, 3)
-    assert next_day is None or record.grid.labels(3, 1) == [next_day]
+    assert record.grid.labels(3, 1) == [next_day]
 
 
 def test_rows_without_targets_at_the_end_are_the_known_future(write):

@@ -1,9 +1,11 @@
 """Series to forecast: the numeric columns of a table on a regular grid of times."""
 
+import calendar
 import dataclasses
 import datetime
 import pathlib
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -19,14 +21,19 @@ from .table import DataTable
 _MOST_GAPS = 50  # times as many steps as samples: a wrong date, not a gap
 _DAY = 86400.0
 
+Unit = Literal["second", "month", "month end", "number"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """Regular times: `start` + `step`·k, in seconds, in months, or in the numbers of the file."""
+    """Regular times: `start` + `step`·k, in seconds, in months, or in the numbers of the file.
+
+    Of the unit "month end" are the last days of months.
+    """
 
     start: float
     step: float
-    unit: str
+    unit: Unit
 
     def labels(self, first: int, count: int) -> list[str]:
         """The times number first, first + 1, … as text."""
@@ -34,14 +41,17 @@ class Grid:
 
     def _label(self, index: int) -> str:
         if self.unit == "number":
-            return f"{self.start + self.step * index:g}"
+            return f"{self.start + self.step * index:.12g}"  # seconds since 1970 have ten digits
         start = datetime.datetime.fromtimestamp(self.start, datetime.UTC)
-        if self.unit == "month":
-            months = start.year * 12 + start.month - 1 + round(self.step) * index
-            time = start.replace(year=months // 12, month=months % 12 + 1)
-        else:
+        months = start.year * 12 + start.month - 1 + round(self.step) * index
+        if self.unit == "second":
             time = start + datetime.timedelta(seconds=self.step * index)
-        whole = self.unit == "month" or (self.step % _DAY == 0 and self.start % _DAY == 0)
+        else:
+            year, month = months // 12, months % 12 + 1
+            last = calendar.monthrange(year, month)[1]
+            day = last if self.unit == "month end" else min(start.day, last)
+            time = start.replace(year=year, month=month, day=day)
+        whole = self.unit != "second" or (self.step % _DAY == 0 and self.start % _DAY == 0)
         return time.strftime("%Y-%m-%d") if whole else time.strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -194,13 +204,14 @@ def _record(
 def _grid(table: DataTable, times: Column, rows: np.ndarray) -> tuple[Grid, np.ndarray]:
     """The grid of the times of some rows, and the place of each on it."""
     values = times.values[rows]
-    unit = "second" if times.kind == "time" else "number"
+    unit: Unit = "second" if times.kind == "time" else "number"
     steps, counts = np.unique(np.round(np.diff(values), 9), return_counts=True)
     step = float(steps[counts.argmax()])  # the most frequent one, of equal ones the smallest
     places = (values - values[0]) / step
-    if unit == "second" and step >= 27 * _DAY and (months := _months(values)) is not None:
+    if unit == "second" and step >= 27 * _DAY and (found := _months(values)) is not None:
+        unit, months = found
         step = float(np.gcd.reduce(np.diff(months)))
-        unit, places = "month", (months - months[0]) / step
+        places = (months - months[0]) / step
     whole = np.round(places)
     off = np.abs(places - whole) > 0.01
     if off.any() or (np.diff(whole) <= 0).any():
@@ -218,14 +229,14 @@ def _grid(table: DataTable, times: Column, rows: np.ndarray) -> tuple[Grid, np.n
     return Grid(float(values[0]), step, unit), whole.astype(int)
 
 
-def _months(values: np.ndarray) -> np.ndarray | None:
+def _months(values: np.ndarray) -> tuple[Unit, np.ndarray] | None:
     """Months since year 0, if all times are on the same day of their months, or on the last."""
     days = [datetime.datetime.fromtimestamp(value, datetime.UTC) for value in values]
     months = np.array([day.year * 12 + day.month for day in days])
     if len({day.day for day in days}) == 1:
-        return months
+        return "month", months
     last = all((day + datetime.timedelta(days=1)).day == 1 for day in days)
-    return months if last else None
+    return ("month end", months) if last else None
 
 
 def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
