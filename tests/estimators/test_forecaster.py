@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from fractal.estimators import FractalForecaster
 from fractal.estimators._forecast_network import corrected_quantiles
+from fractal.estimators._forecast_settings import forecast_settings
 from fractal.estimators._histories import extended, local_scale
 from fractal.estimators._lag_regression import Origins, fit_lag_regression, refitted
 
@@ -95,6 +96,23 @@ def test_a_backtest_is_a_loop_over_origins(fitted):
     assert fitted.score(y) > 0.5
 
 
+def test_a_backtest_of_unequal_series_has_a_start_for_each(fitted):
+    y = [waves(120)[0], waves(120)[1, :80]]
+    both = fitted.backtest(y, start=[100, 61], stride=7)
+    alone = [fitted.backtest(y[0], start=100, stride=7), fitted.backtest(y[1], start=61, stride=7)]
+    assert both["origins"] == sum(one["origins"] for one in alone) == 5
+    total = sum(one["origins"] * one["mse"] for one in alone)
+    assert both["mse"] == pytest.approx(total / 5, rel=1e-3)
+    with pytest.raises(ValueError, match=r"^start must be one number, or one per series, 2, got 3"):
+        fitted.backtest(y, start=[1, 2, 3])
+
+
+def test_the_default_context_contains_a_season():
+    for period, lags in ((None, 512), (24, 512), (672, 672)):
+        settings = forecast_settings(FractalForecaster(horizon=6, period=period))
+        assert settings.lags(np.array([5000, 9000])) == lags
+
+
 def test_forecasts_follow_the_units_of_the_series(fitted):
     y = waves(150)
     expected = 1000 * fitted.predict(y) - 5e4
@@ -172,7 +190,12 @@ def test_missing_values_and_covariates_known_in_advance_are_used():
         ({}, np.full(99, np.inf), "y must not be infinite; NaN is missing"),
         ({}, np.zeros((2, 2, 2, 9)), "y must have the shape"),
         ({}, ["a"], "y must be an array of real numbers"),
-        ({"period": -1}, waves(99), "period must be a finite number above 0"),
+        ({"period": 1}, waves(99), "period must be at least 2 steps, or a list of such, got 1"),
+        ({"width": 0}, waves(99), "width must be a whole number of at least 1, got 0"),
+        ({"depth": -1}, waves(99), "depth must be a whole number of at least 1, got -1"),
+        ({"order": 3}, waves(99), "order must be even, got 3"),
+        ({"verbose": "yes"}, waves(99), "verbose must be True or False, got 'yes'"),
+        ({"random_state": -1}, waves(99), "random_state must be None, a whole number from 0"),
     ],
 )  # fmt: skip
 def test_wrong_series_and_settings_are_named_in_one_line(options, y, line):

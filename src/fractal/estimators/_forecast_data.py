@@ -1,7 +1,7 @@
 """What the two parts of a forecast are fitted to: windows before origins, and segments."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,15 +29,6 @@ class PreparedHistories(NamedTuple):
     scale: Float[np.ndarray, "rows time"]
     inputs: Float[np.ndarray, "rows time inputs"]
     deviation: Float[np.ndarray, " rows"]
-
-
-class CarriedState(NamedTuple):
-    """The past of each row, as far as forecasts depend on it: last values, states, covariates."""
-
-    recent: Float[np.ndarray, "rows lags"]
-    states: Any
-    features: Float[np.ndarray, "rows width"]
-    covariates: Float[np.ndarray, "rows covariates"]
 
 
 def network_inputs(
@@ -74,9 +65,7 @@ def prepare(histories: Histories, lags: int, training: np.ndarray) -> PreparedHi
     )
 
 
-def gathered(
-    prepared: PreparedHistories, row: int, origins: np.ndarray, horizon: int, *, future: bool = True
-) -> Origins:
+def gathered(prepared: PreparedHistories, row: int, origins: np.ndarray, horizon: int) -> Origins:
     """Windows before origins of a row; an origin is the number of steps known."""
     lags = prepared.padded.shape[1] - prepared.histories.values.shape[1]
     scale = prepared.scale[row, origins - 1]
@@ -84,7 +73,7 @@ def gathered(
     ahead = origins[:, None] + np.arange(horizon)
     x = prepared.histories.covariates[row]
     changes = x[ahead] - x[origins - 1][:, None] if x.shape[1] else np.zeros((*ahead.shape, 0))
-    after = prepared.histories.values[row, ahead] / scale[:, None] if future else ahead * np.nan
+    after = prepared.histories.values[row, ahead] / scale[:, None]
     return Origins(past, changes, after, scale / prepared.deviation[row])
 
 
@@ -129,7 +118,7 @@ class Segments(NamedTuple):
             inputs[index] = self.prepared.inputs[row, end - self.length : end]
             origins = end - back[index]
             found = gathered(self.prepared, row, origins, self.horizon)
-            forecast = self.linear.forecast(found.past, found.changes, np.ones(ORIGINS))
+            forecast = self.linear.forecast(found.past, found.changes)
             errors[index] = found.future - forecast
             ahead = origins[:, None] + np.arange(self.horizon)
             known[index] = self.prepared.histories.observed[row, ahead]

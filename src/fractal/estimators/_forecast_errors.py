@@ -4,6 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
+
+from .._errors import UserError
+
+
+def pinball_loss(
+    truth: Float[np.ndarray, "*axes"], quantiles: Float[np.ndarray, "..."], levels: Sequence[float]
+) -> Float[np.ndarray, "*axes levels"]:
+    """Pinball loss of quantiles, (…, levels), at each level."""
+    difference = truth[..., None] - quantiles
+    return np.maximum(np.multiply(levels, difference), np.subtract(levels, 1) * difference)
 
 
 class ForecastErrors:
@@ -15,7 +26,15 @@ class ForecastErrors:
         self.naive = self.absolute = self.total = self.squares = 0.0
         self.pinball, self.below, self.origins = 0.0, np.zeros(len(self.levels)), 0
 
-    def add(self, truth: Any, points: Any, quantiles: Any, last: Any, known: Any) -> None:
+    def add(
+        self,
+        truth: Float[np.ndarray, "origins horizon"],
+        points: Float[np.ndarray, "origins horizon"],
+        quantiles: Float[np.ndarray, "origins horizon levels"],
+        last: Float[np.ndarray, " origins"],
+        known: Bool[np.ndarray, "origins horizon"],
+    ) -> None:
+        """Add some origins; `last` are the values before them, `known` is False at gaps."""
         error = np.where(known, truth - points, 0.0)
         self.by_step += (error**2).sum(axis=0)
         self.count += known.sum(axis=0)
@@ -23,14 +42,16 @@ class ForecastErrors:
         self.naive += (np.where(known, truth - last[:, None], 0.0) ** 2).sum()
         self.total += truth[known].sum()
         self.squares += (truth[known] ** 2).sum()
-        difference = truth[..., None] - quantiles
-        loss = np.maximum(self.levels * difference, (self.levels - 1) * difference).mean(axis=-1)
+        loss = pinball_loss(truth, quantiles, self.levels.tolist()).mean(axis=-1)
         self.pinball += loss[known].sum()
-        self.below += ((difference <= 0) & known[..., None]).sum(axis=(0, 1))
+        self.below += ((truth[..., None] <= quantiles) & known[..., None]).sum(axis=(0, 1))
         self.origins += len(truth)
 
     def summary(self) -> dict[str, Any]:
+        """Means over all values that are known."""
         count = self.count.sum()
+        if not count:
+            raise UserError("has no value after the first origin", argument="y")
         mse = float(self.by_step.sum() / count)
         variance = float(self.squares / count - (self.total / count) ** 2)
         return {

@@ -11,35 +11,39 @@ import numpy as np
 from .._checks import check_count, check_path
 from .._errors import UserError
 from .._files import read_tensors, write_tensors
-from ._forecast_data import CarriedState
+from ._covariates import CovariateScale
+from ._forecast_fit import new_network
+from ._forecast_model import CarriedState, ForecastModel
 from ._forecast_network import initial_states
+from ._forecast_settings import forecast_settings
 from ._histories import Layout
 from ._lag_regression import LagRegression
 
 _FORMAT, _VERSION = "fractal.forecaster", 1
-_LINEAR = ("weights", "effects")
 _STREAM = ("recent", "features", "covariates")
-_ARRAYS = ("covariate_mean_", "covariate_scale_", "error_quantiles_")
 
 
 def save_forecaster(path: str | os.PathLike, forecaster: Any) -> None:
     """Write a fitted forecaster."""
-    path, linear, state = check_path("path", path), forecaster.linear_, forecaster.state_
-    leaves = jax.tree.leaves((forecaster.network_, state.states))
+    path, model, state = check_path("path", path), forecaster.model_, forecaster.state_
+    leaves = jax.tree.leaves((model.network, state.states))
     tensors = {f"leaf.{index}": np.asarray(leaf) for index, leaf in enumerate(leaves)}
-    tensors |= {name: getattr(linear, name) for name in _LINEAR}
     tensors |= {name: getattr(state, name) for name in _STREAM}
-    tensors |= {name: getattr(forecaster, name) for name in _ARRAYS}
+    tensors |= {
+        "weights": model.linear.weights,
+        "effects": model.linear.effects,
+        "covariate_mean": model.covariates.mean,
+        "covariate_deviation": model.covariates.deviation,
+        "error_quantiles": model.error_quantiles,
+    }
     settings = {
         "parameters": {name: _plain(value) for name, value in forecaster.get_params().items()},
-        "context": forecaster.context_,
-        "covariates": forecaster.n_covariates_,
-        "base": linear.base,
-        "period": linear.period,
-        "penalty": str(linear.penalty),
+        "base": model.linear.base,
+        "period": model.linear.period,
+        "penalty": str(model.linear.penalty),
         "layout": list(forecaster.layout_),
         "steps": forecaster.n_steps_,
-        "share": forecaster.correction_,
+        "share": model.share,
         "history": forecaster.history_,
     }
     metadata = {"format": _FORMAT, "version": str(_VERSION)}
@@ -54,9 +58,8 @@ def load_forecaster(path: str | os.PathLike, cls: Any) -> Any:
         tensors, metadata = read_tensors(path, _FORMAT, _VERSION)
         settings = json.loads(metadata["settings"])
         made = cls(**settings["parameters"])
-        made._check()
         _restore(made, tensors, settings)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
         why = " ".join(str(error).split())
         raise UserError(f"{path} is not a forecaster that save wrote: {why}") from None
     except OSError as error:
@@ -64,43 +67,49 @@ def load_forecaster(path: str | os.PathLike, cls: Any) -> Any:
     return made
 
 
-def _restore(made: Any, tensors: dict[str, np.ndarray], settings: dict[str, Any]) -> None:
-    made.context_ = check_count("context", settings["context"], smallest=1)
-    made.n_covariates_ = check_count("covariates", settings["covariates"], smallest=0)
-    period = check_count("period", settings["period"], smallest=1)
-    made.linear_ = LagRegression(
-        tensors["weights"],
-        tensors["effects"],
-        str(settings["base"]),
-        period,
-        float(settings["penalty"]),
-    )
-    made.layout_ = Layout(*(check_count("layout", one, 0) for one in settings["layout"]))
-    made.n_steps_, made.correction_ = int(settings["steps"]), float(settings["share"])
-    made.history_ = list(settings["history"])
-    for name in _ARRAYS:
-        setattr(made, name, tensors[name])
+def _restore(made: Any, tensors: dict[str, np.ndarray], found: dict[str, Any]) -> None:
+    """Set the fitted attributes of a forecaster."""
+    settings = forecast_settings(made)
+    made.layout_ = Layout(*(check_count("layout", one, 0) for one in found["layout"]))
+    made.n_steps_, made.history_ = int(found["steps"]), list(found["history"])
     rows = made.layout_.series * made.layout_.channels
-    levels, covariates = len(made.quantiles), made.n_covariates_
+    lags, covariates = len(tensors["weights"]), len(tensors["covariate_mean"])
     expected = {
-        "weights": (made.context_, made.horizon),
-        "effects": (made.horizon, covariates),
-        "recent": (rows, made.context_),
-        "features": (rows, made.width),
+        "weights": (lags, settings.horizon),
+        "effects": (settings.horizon, covariates),
+        "recent": (rows, lags),
+        "features": (rows, settings.width),
         "covariates": (rows, covariates),
-        "covariate_mean_": (covariates,),
-        "covariate_scale_": (covariates,),
-        "error_quantiles_": (made.horizon, levels),
+        "covariate_mean": (covariates,),
+        "covariate_deviation": (covariates,),
+        "error_quantiles": (settings.horizon, len(settings.levels)),
     }
     for name, shape in expected.items():
-        if tensors[name].shape != shape or not np.isfinite(tensors[name]).all():
-            raise ValueError(f"its tensor {name} must be finite, of shape {shape}")
-    empty = made._network(made.context_, jax.random.key(0))
+        if tensors[name].shape != shape:
+            raise ValueError(f"its tensor {name} must have the shape {shape}")
+        if not np.isfinite(tensors[name]).all():
+            raise ValueError(f"its tensor {name} is not finite")
+    empty = new_network(settings, lags, covariates, jax.random.key(0))
     leaves, structure = jax.tree.flatten((empty, initial_states(empty, rows)))
-    found = [jnp.asarray(tensors[f"leaf.{index}"]) for index in range(len(leaves))]
-    if any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(found, leaves, strict=True)):
+    arrays = [jnp.asarray(tensors[f"leaf.{index}"]) for index in range(len(leaves))]
+    if any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(arrays, leaves, strict=True)):
         raise ValueError("its tensors do not have the shapes of its settings")
-    made.network_, states = jax.tree.unflatten(structure, found)
+    network, states = jax.tree.unflatten(structure, arrays)
+    made.model_ = ForecastModel(
+        LagRegression(
+            tensors["weights"],
+            tensors["effects"],
+            str(found["base"]),
+            check_count("period", found["period"], smallest=1),
+            float(found["penalty"]),
+        ),
+        tensors["error_quantiles"],
+        settings.levels,
+        CovariateScale(tensors["covariate_mean"], tensors["covariate_deviation"]),
+        network,
+        float(found["share"]),
+    )
+    made.context_ = lags
     made.state_ = CarriedState(states=states, **{name: tensors[name] for name in _STREAM})
 
 

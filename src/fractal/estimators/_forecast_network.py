@@ -6,7 +6,7 @@ quantiles of its errors.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -90,6 +90,11 @@ class ForecastNetwork(eqx.Module):
         for index, block in enumerate(self.blocks):
             h, _ = block.training(h, key=jax.random.fold_in(key, index))
         return self.norm(h)
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return len(self.norm.weight)
 
     def initial_states(self) -> Any:
         return tuple(block.mixer.initial_state() for block in self.blocks)
@@ -199,20 +204,20 @@ def _advance(network: ForecastNetwork, x: Array, states: Any, lengths: Array) ->
 
 
 def advance(
-    network: ForecastNetwork, x: Float[np.ndarray, "rows time inputs"], states: Any,
+    network: ForecastNetwork,
+    x: Float[np.ndarray, "rows time inputs"],
+    states: Any,
     lengths: np.ndarray,
-) -> tuple[Float[np.ndarray, "rows time width"], Any]:  # fmt: skip
-    """Features of all steps, and the states after them, in calls of one compiled size."""
+) -> Iterator[tuple[Float[np.ndarray, "rows chunk width"], Any]]:
+    """Features of the next steps, and the states after them, in calls of one compiled size."""
     rows, time = x.shape[:2]
-    found: list[np.ndarray] = []
     for start in range(0, time, CHUNK):
         part = np.zeros((rows, CHUNK, x.shape[2]), np.float32)
         piece = x[:, start : start + CHUNK]
         part[:, : piece.shape[1]] = piece
         left = jnp.asarray(np.clip(lengths - start, 0, CHUNK))
         features, states = _advance(network, jnp.asarray(part), states, left)
-        found.append(np.asarray(features)[:, : piece.shape[1]])
-    return np.concatenate(found, axis=1), states
+        yield np.asarray(features)[:, : piece.shape[1]], states
 
 
 def initial_states(network: ForecastNetwork, rows: int) -> Any:

@@ -39,12 +39,12 @@ class Layout(NamedTuple):
         return rows.reshape(self.series, self.channels, *rows.shape[1:])
 
 
-def read_histories(y: Any, X: Any = None, name: str = "y") -> tuple[Histories, Layout]:
+def read_histories(y: Any, X: Any = None) -> tuple[Histories, Layout]:
     """Validate series (time,), (series, time), (series, channels, time) or a list of such.
 
     `X` are covariates (covariates, time) for all series, or (series, covariates, time).
     """
-    series, layout = _series(y, name)
+    series, layout = _series(y)
     lengths = np.array([one.shape[1] for one in series for _ in one])
     values = np.full((len(lengths), lengths.max()), np.nan)
     for row, channel in enumerate(channel for one in series for channel in one):
@@ -52,30 +52,30 @@ def read_histories(y: Any, X: Any = None, name: str = "y") -> tuple[Histories, L
     observed = ~np.isnan(values)
     if not observed.any(axis=1).all():
         row = int((~observed.any(axis=1)).argmax())
-        raise UserError(f"{name}: series {row // layout.channels} has no values")
+        raise UserError(f"series {row // layout.channels} has no values", argument="y")
     return Histories(_filled(values), observed, covariates_of(X, layout), lengths), layout
 
 
-def _series(y: Any, name: str) -> tuple[list[np.ndarray], Layout]:
+def _series(y: Any) -> tuple[list[np.ndarray], Layout]:
     if isinstance(y, list | tuple) and len(y) and np.ndim(y[0]):
-        found = [_numbers(one, name) for one in y]
+        found = [_numbers(one, "y") for one in y]
         found = [one[None] if one.ndim == 1 else one for one in found]
         if any(one.ndim != 2 or one.shape[0] != found[0].shape[0] for one in found):
-            raise UserError("must have series with the same number of channels", argument=name)
+            raise UserError("must have series with the same number of channels", argument="y")
         layout = Layout(0, len(found[0]), len(found))
     else:
-        array = _numbers(y, name)
+        array = _numbers(y, "y")
         if array.ndim not in (1, 2, 3):
             raise UserError(
                 "must have the shape (time,), (series, time) or (series, channels, time), got "
                 f"{array.shape}",
-                argument=name,
+                argument="y",
             )
         shaped = array.reshape((1,) * (2 - array.ndim) + array.shape) if array.ndim < 3 else array
         shaped = shaped[:, None] if array.ndim < 3 else shaped
         found, layout = list(shaped), Layout(array.ndim, shaped.shape[1], len(shaped))
     if not found or min(min(one.shape) for one in found) == 0:
-        raise UserError("must not be empty", argument=name)
+        raise UserError("must not be empty", argument="y")
     return found, layout
 
 

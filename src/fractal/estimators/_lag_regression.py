@@ -45,13 +45,12 @@ class LagRegression(NamedTuple):
         self,
         past: Float[np.ndarray, "origins lags"],
         changes: Float[np.ndarray, "origins horizon covariates"],
-        scale: Float[np.ndarray, " origins"],
     ) -> Float[np.ndarray, "origins horizon"]:
-        """Forecasts in the units of `past`, whose deviations are `scale`."""
+        """Forecasts in the units of `past`, which are those of its deviation."""
         level, trivial = trivial_forecast(past, len(self.effects), self.base, self.period)
         found = trivial + (past - level) @ self.weights
         if self.effects.shape[1]:
-            found = found + scale[:, None] * np.einsum("ohk,hk->oh", changes, self.effects)
+            found = found + np.einsum("ohk,hk->oh", changes, self.effects)
         return found
 
 
@@ -158,7 +157,7 @@ def _solved(
 def _error(found: LagRegression, origins: list[Origins]) -> float:
     total, count = 0.0, 0
     for past, changes, future, weight in blocks(origins):
-        forecast = found.forecast(past, changes, np.ones(len(past)))
+        forecast = found.forecast(past, changes)
         total += float(np.sum(((forecast - future) * weight[:, None]) ** 2))
         count += future.size
     return total / count
