@@ -88,25 +88,37 @@ def test_another_seed_gives_another_order(task):
 
 
 def test_buckets_pad_to_the_shortest_length_that_fits_the_batch(task):
-    batches = Batches(task, task.splits.test, 2, training=False, buckets=3)
+    batches = Batches(task, task.splits.test, 2, training=False, buckets=4)
     seen = [batches[number] for number in range(len(batches))]
     shapes = {one.inputs.shape for one in seen}
-    assert shapes == {(2, 4), (2, 8), (2, 16)}
+    assert shapes == {(2, 4), (2, 8), (2, 12), (2, 16)}
     for one in seen:
         width = one.inputs.shape[1]
         assert (one.lengths <= width).all()
-        assert width == 4 or (one.lengths[one.real] > width // 2).all()
+        assert (one.lengths[one.real] > width - 4).all()
     labels = np.concatenate([one.labels[one.real] for one in seen])
     assert sorted(labels.tolist()) == list(range(11))
+    assert labels.tolist() == batches.examples().tolist()
 
 
+def test_an_epoch_in_buckets_has_as_many_batches_and_no_example_twice():
+    task = make_task([3, 16, 9, 1, 7, 5, 8, 2, 4, 6])
+    batches = Batches(task, task.splits.train, 2, training=True, buckets=4)
+    assert len(batches) == 5
+    for epoch in range(4):
+        seen = [batches[5 * epoch + i] for i in range(5)]
+        assert sorted(label for one in seen for label in one.labels) == list(range(10))
+        assert sum(one.inputs.shape[1] for one in seen) < 5 * 16
+
+
+@pytest.mark.parametrize("buckets", [1, 2])
 @pytest.mark.parametrize("training", [True, False])
-def test_the_shares_of_processes_make_up_the_batch(task, training):
-    alone = Batches(task, task.splits.train, 4, training=training)
-    shares = [
-        Batches(task, task.splits.train, 4, training=training, process=p, processes=2)
-        for p in range(2)
-    ]
+def test_the_shares_of_processes_make_up_the_batch(task, training, buckets):
+    def made(**share):
+        split = task.splits.train
+        return Batches(task, split, 4, training=training, buckets=buckets, **share)
+
+    alone, shares = made(), [made(process=p, processes=2) for p in range(2)]
     for number in range(len(alone)):
         parts = [share[number] for share in shares]
         for field in ("inputs", "lengths", "labels", "real"):
@@ -143,8 +155,7 @@ def test_a_batch_larger_than_the_data_or_not_shared_evenly_is_rejected(task):
         Batches(task, task.splits.train, 12, training=True)
     with pytest.raises(UserError, match="is not a multiple of the 3 processes"):
         Batches(task, task.splits.train, 4, training=True, processes=3)
-    with pytest.raises(UserError, match="similar length"):
-        Batches(task, task.splits.train, 11, training=True, buckets=3)
+    assert len(Batches(task, task.splits.train, 11, training=True, buckets=3)) == 1
 
 
 def test_an_error_in_the_background_reaches_the_reader(task, monkeypatch):

@@ -100,7 +100,7 @@ DATA = DataConfig("listops")
         (lambda: with_steps(Config(DATA), 0), "steps must be greater than or equal to 1"),
         (lambda: preset("listpos"), "did you mean listops"),
         (lambda: preset("listops", "mini", "transfomer"), "did you mean transformer"),
-        (lambda: preset("listops", "tiny"), "preset must be mini or paper, got 'tiny'"),
+        (lambda: preset("listops", "tiny"), "preset must be mini, laptop or paper, got 'tiny'"),
     ],
 )
 def test_a_wrong_setting_is_named_in_one_line(make, message):

@@ -29,6 +29,8 @@ from fractal.train import (
 )
 from fractal.train import _checkpoints as checkpoints
 from fractal.train import _loop as loop
+from fractal.train._devices import Devices
+from fractal.train._evaluation import predict
 from fractal.train._metrics import MetricsLogger, find_loggers, open_loggers
 
 
@@ -93,6 +95,28 @@ def test_the_predictions_are_those_of_the_saved_model(whole, tiny):
     np.testing.assert_array_equal(tensors["targets"], task.splits.test.labels)
     accuracy = np.mean(tensors["logits"].argmax(axis=1) == tensors["targets"])
     assert accuracy == evaluate(model, task)["accuracy"] == scores(whole)["test_accuracy"]
+
+
+def test_buckets_change_no_prediction_and_keep_the_order_of_the_split(whole, tiny):
+    model, task = fractal.load(whole / "model.safetensors"), load_task(tiny)
+    one, four = (
+        predict(model, task, task.splits.test, Devices(), batch=4, buckets=buckets)
+        for buckets in (1, 4)
+    )
+    np.testing.assert_array_equal(four.targets, one.targets)
+    np.testing.assert_allclose(four.outputs, one.outputs, atol=1e-5)
+
+
+def test_resuming_in_buckets_reproduces_the_losses_exactly(tiny, tmp_path):
+    data = dataclasses.replace(tiny.data, buckets=3)
+    config = dataclasses.replace(tiny, data=data, steps=8, evaluate_every=8, checkpoint_every=3)
+    train(config, tmp_path / "whole")
+    shutil.copytree(tmp_path / "whole", tmp_path / "cut")
+    shutil.rmtree(tmp_path / "cut" / "checkpoints" / "last" / "8")
+    shutil.rmtree(tmp_path / "cut" / "checkpoints" / "best")
+    train(config, tmp_path / "cut", resume=True)
+    assert lines(tmp_path / "cut") == lines(tmp_path / "whole")
+    assert scores(tmp_path / "cut")["test_loss"] == scores(tmp_path / "whole")["test_loss"]
 
 
 def test_scores_are_written_before_the_weights(whole):

@@ -44,7 +44,8 @@ class Compare(Settled):
     Args:
         models: names separated by commas; the first one sets the parameter count.
         seeds: number of runs per model.
-        preset: mini (minutes per run on a laptop) or paper (published settings, for GPUs).
+        preset: mini (minutes per run on a laptop), laptop (some hours per run, published length)
+            or paper (published settings, for GPUs).
         out: folder of the comparison; default runs/compare-TASK-PRESET.
         data: folder with the task's data, unless it is generated or downloaded.
         steps: number of train steps.
@@ -54,7 +55,7 @@ class Compare(Settled):
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASKS)]
     models: str = dataclasses.field(default_factory=lambda: ",".join(model_names()))
     seeds: int = 3
-    preset: Literal["mini", "paper"] = "mini"
+    preset: Literal["mini", "laptop", "paper"] = "mini"
     out: Annotated[pathlib.Path | None, NO_HINT] = None
     data: Annotated[pathlib.Path | None, NO_HINT] = None
     steps: Annotated[int | None, NO_HINT] = None

@@ -51,8 +51,9 @@ class Train(Settled):
     Example: fractal train listops --model s5 --steps 500 --model.depth 3
 
     Args:
-        preset: mini (default; minutes on a laptop) or paper (published settings, for GPUs; for
-            smnist and psmnist, which have no published settings, our own).
+        preset: mini (default; minutes on a laptop), laptop (published length, some hours on two
+            cores) or paper (published settings, for GPUs; for smnist and psmnist, which have no
+            published settings, our own).
         out: folder of the run; default runs/TASK-MODEL-PRESET-SEED.
         data: folder with the task's data, unless it is generated or downloaded.
         validation: test selects the best checkpoint on the test set, as papers do for text.
@@ -76,7 +77,7 @@ class Train(Settled):
         tyro.conf.arg(metavar="TASK", help=TASKS, help_behavior_hint=""),
     ] = None
     model: Annotated[str | None, tyro.conf.arg(help=MODELS, help_behavior_hint="")] = None
-    preset: Annotated[Literal["mini", "paper"] | None, NO_HINT] = None
+    preset: Annotated[Literal["mini", "laptop", "paper"] | None, NO_HINT] = None
     out: Annotated[pathlib.Path | None, NO_HINT] = None
     data: Annotated[pathlib.Path | None, NO_HINT] = None
     validation: Annotated[Literal["held-out", "test"] | None, NO_HINT] = None

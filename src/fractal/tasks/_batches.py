@@ -58,8 +58,9 @@ class Batches:
         - `training`: if true, examples are shuffled in every epoch by `seed`, and a last partial
           batch is dropped. Otherwise all examples come in order, and the last batch is completed
           with rows that are not `real`.
-        - `buckets`: with 1 all batches have the task's length; with n also 1/2, 1/4, … of it. A
-          batch then contains examples of similar length, padded to the shortest that fits.
+        - `buckets`: number of padded lengths, 1/n, 2/n, … of the task's length; with 1 all batches
+          have that length. A batch contains examples of similar length, padded to the shortest
+          that fits.
         - `process`, `processes`: which share of every batch this process reads.
         """
         for argument, value, kind in (("task", task, Task), ("split", split, Split)):
@@ -77,12 +78,9 @@ class Batches:
         self._share = slice(process * size // processes, (process + 1) * size // processes)
         self._by_length = _by_length(task, split, buckets)
         counts = [len(rows) for rows in self._by_length.values()]
-        self._epoch_length = sum(n // size if training else -(-n // size) for n in counts)
+        self._epoch_length = sum(counts) // size if training else sum(-(-n // size) for n in counts)
         if self._epoch_length == 0:
-            raise UserError(
-                f"a batch of {size} is larger than the data, {max(counts, default=0)} examples"
-                + (" of similar length" if buckets > 1 else "")
-            )
+            raise UserError(f"a batch of {size} is larger than the data, {sum(counts)} examples")
         self._order: tuple[int, list] = (-1, [])
 
     def __len__(self) -> int:
@@ -94,6 +92,10 @@ class Batches:
         epoch, index = divmod(number, len(self))
         length, rows = self._epoch(epoch if self.training else 0)[index]
         return self._collated(rows[self._share], length)
+
+    def examples(self) -> Int[np.ndarray, " examples"]:
+        """The examples of the split in the order of the first epoch's batches."""
+        return np.concatenate([rows for _, rows in self._epoch(0)])
 
     def stream(self, start: int = 0, ahead: int = 2) -> Generator[Batch, None, None]:
         """An endless stream of the batches from number `start` on, prepared in the background."""
@@ -114,10 +116,11 @@ class Batches:
         return self._order[1]
 
     def _ordered(self, rng: np.random.Generator) -> list[tuple[int, Int[np.ndarray, " rows"]]]:
-        batches = []
+        batches, left = [], np.zeros(0, int)
         for length, rows in self._by_length.items():
-            if self.training:
-                rows = rng.permutation(rows)[: len(rows) // self.size * self.size]
+            if self.training:  # what does not make a batch is padded to the next length
+                rows = np.concatenate([left, rng.permutation(rows)])
+                rows, left = np.split(rows, [len(rows) // self.size * self.size])
             batches += [(length, rows[i : i + self.size]) for i in range(0, len(rows), self.size)]
         return [batches[i] for i in rng.permutation(len(batches))] if self.training else batches
 
@@ -147,7 +150,7 @@ class Batches:
 def _by_length(task: Task, split: Split, buckets: int) -> dict[int, Int[np.ndarray, " rows"]]:
     """The examples of a split by the length to which they are padded."""
     longest = split.lengths.max(axis=1, initial=0)
-    lengths = sorted({-(-task.length >> halvings) for halvings in range(buckets)})
+    lengths = sorted({-(-task.length * k // buckets) for k in range(1, buckets + 1)})
     bucket = np.searchsorted(lengths, longest)
     chosen = {length: np.flatnonzero(bucket == i) for i, length in enumerate(lengths)}
     return {length: rows for length, rows in chosen.items() if len(rows)}

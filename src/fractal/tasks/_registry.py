@@ -66,10 +66,11 @@ def load(
     **Arguments:**
 
     - `name`: one of `names()`.
-    - `preset`: `"mini"` (default), a size for a laptop, or `"paper"`, the size of the published
-      results.
+    - `preset`: `"mini"` (default), small and short; `"paper"`, the size of the published results;
+      or `"laptop"`, that size too, generated where it can be.
     - `data`: folder with the data: the official release, or what `fractal data` has written. By
-      default the data that `fetch` has downloaded; `mini` tasks that are generated need none.
+      default the data that `fetch` has downloaded; `mini` and `laptop` are generated for tasks
+      with a generator.
     - `validation`: `"held-out"`, a tenth of the training set where a task has no validation set of
       its own, or `"test"`, the test set, as in published results on IMDB.
     - `workers`: number of processes that generate data.

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from .._checks import check_choice, check_path, check_workers
 
-Preset = Literal["mini", "paper"]
+Preset = Literal["mini", "laptop", "paper"]
 Validation = Literal["held-out", "test"]
 
 
@@ -14,8 +14,8 @@ Validation = Literal["held-out", "test"]
 class Request:
     """Options of `load`, as a loader receives them.
 
-    - `preset`: `"mini"` (default), a size for a laptop, or `"paper"`, the size of the published
-      results.
+    - `preset`: `"mini"` (default), small and short; `"paper"`, the size of the published results;
+      or `"laptop"`, that size too, generated where it can be.
     - `data`: folder with the data, or None.
     - `validation`: `"held-out"`, a tenth of the training set where a task has no validation set of
       its own, or `"test"`, the test set, as in published results on IMDB.

@@ -44,10 +44,12 @@ class ListopsSize(NamedTuple):
     bytes_each: int
 
 
+_PUBLISHED = ListopsSize(
+    Limits(depth=10, arguments=10, shorter=500, longer=2000), 2048, 100_000, 6600
+)
 SIZES = {
-    "paper": ListopsSize(
-        Limits(depth=10, arguments=10, shorter=500, longer=2000), 2048, 100_000, 6600
-    ),
+    "paper": _PUBLISHED,
+    "laptop": _PUBLISHED,
     "mini": ListopsSize(Limits(depth=4, arguments=5, shorter=8, longer=96), 96, 25_000, 120),
 }
 
@@ -87,13 +89,13 @@ def _chunk(limits: Limits, seed: int, number: int) -> list[Expression]:
 
 
 def load(request: Request) -> Task:
-    """Read the files in `data`; without it, `mini` is generated."""
+    """Read the files in `data`; without it, `mini` and `laptop` are generated."""
     size = SIZES[request.preset]
     if request.data is not None:
         folder = find(request.data, ("listops-1000", "listops", ""), PARTS["train"])
-    elif request.preset == "mini":
+    elif request.preset != "paper":
         name = short_hash(limits=size.limits.__dict__, examples=size.examples, chunk=_CHUNK)
-        folder = cache_folder() / "generated" / f"listops-mini-{name}"
+        folder = cache_folder() / "generated" / f"listops-{request.preset}-{name}"
         if not folder.is_dir():
             generate(folder, size, seed=0, workers=request.workers)
     else:

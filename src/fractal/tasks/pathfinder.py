@@ -50,6 +50,7 @@ _FEWEST = 10
 _BYTES_EACH = 4096  # images are smaller, but files take whole blocks of a disk
 _LEVELS = levels(mean=0.5, deviation=0.5)
 _SHARES = (0.8, 0.1, 0.1)  # of training, validation, test
+_GENERATED = {"pathfinder": ("mini", "laptop"), "pathx": ("mini",)}  # without being asked to
 
 
 class PathfinderSize(NamedTuple):
@@ -62,10 +63,12 @@ class PathfinderSize(NamedTuple):
 
 PATHFINDER = {
     "paper": PathfinderSize(32, HARD, 200_000),
+    "laptop": PathfinderSize(32, HARD, 200_000),
     "mini": PathfinderSize(32, "curv_baseline", 6_000),
 }
 PATHX = {
     "paper": PathfinderSize(128, HARD, 200_000),
+    "laptop": PathfinderSize(128, HARD, 200_000),
     "mini": PathfinderSize(64, "curv_baseline", 2_000),
 }
 
@@ -169,10 +172,10 @@ def _located(name: str, size: PathfinderSize, request: Request) -> pathlib.Path:
     place = f"pathfinder{size.resolution}/{size.level}"
     if request.data is not None:
         return find(request.data, (place, ""), "metadata")
-    if request.preset == "paper":
+    if request.preset not in _GENERATED[name]:
         raise MissingData(name, "generate")
     made = short_hash(shape=dataclasses.asdict(geometry(size.resolution, size.level)), size=size)
-    out = cache_folder() / "generated" / f"{name}-mini-{made}"
+    out = cache_folder() / "generated" / f"{name}-{request.preset}-{made}"
     if not (out / place).is_dir():
         generate(out, size, seed=0, workers=request.workers)
     return out / place

@@ -28,7 +28,7 @@ PARTS = {
     "validation": "new_aan_pairs.eval.tsv",
     "test": "new_aan_pairs.test.tsv",
 }
-_LENGTHS = {"paper": 4000, "mini": 128}
+_LENGTHS = {"paper": 4000, "laptop": 4000, "mini": 128}
 _CLASSES = 2
 _FEWEST = 10
 _COLUMNS_HINT = " (label, id1, id2, text1, text2; a release with ids and no text cannot be used)"
@@ -43,6 +43,10 @@ class RetrievalSize(NamedTuple):
 
 
 MINI = RetrievalSize(shortest=48, longest=_LENGTHS["mini"] - 1, examples=40_000)
+_SIZES = {
+    "mini": MINI,
+    "laptop": RetrievalSize(shortest=1000, longest=_LENGTHS["laptop"] - 1, examples=40_000),
+}
 _SHARES = {"train": 80, "validation": 10, "test": 10}  # percent
 
 
@@ -66,16 +70,18 @@ def generate(out: pathlib.Path, size: RetrievalSize, seed: int) -> None:
 
 
 def load(request: Request) -> Task:
-    """Read the files in `data`; without it, `mini` is generated."""
+    """Read the files in `data`; without it, `mini` and `laptop` are generated substitutes."""
     length = _LENGTHS[request.preset]
     if request.data is not None:
         folder = find(request.data, ("tsv_data", "aan", ""), PARTS["train"])
-    elif request.preset == "mini":
-        folder = cache_folder() / "generated" / f"retrieval-mini-{short_hash(size=MINI)}"
-        if not folder.is_dir():
-            generate(folder, MINI, seed=0)
-    else:
+    elif request.preset == "paper":
         raise MissingData("retrieval", "release")
+    else:
+        size = _SIZES[request.preset]
+        name = f"retrieval-{request.preset}-{short_hash(size=size)}"
+        folder = cache_folder() / "generated" / name
+        if not folder.is_dir():
+            generate(folder, size, seed=0)
     files = {part: folder / name for part, name in PARTS.items()}
     arrays = prepared_files("retrieval", files, length, _build)
     return Task(

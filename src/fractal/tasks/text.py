@@ -21,7 +21,7 @@ _QUARTERS = (("test", 0), ("train", 0), ("test", 1), ("train", 1))  # of the lis
 _SENTIMENTS = ("neg", "pos")
 _LEAST = 15  # occurrences of a character in the training set
 _WIDTH = 135  # as in S5; 134 ids occur
-_LENGTHS = {"paper": 4096, "mini": 512}
+_LENGTHS = {"paper": 4096, "laptop": 4096, "mini": 512}
 
 
 def _write(dataset: Any, folder: pathlib.Path) -> None:

@@ -71,7 +71,7 @@ class DataConfig:
 
     Args:
         task: one of `fractal.tasks.names()`.
-        preset: size of the task, mini or paper.
+        preset: size of the task: mini, laptop or paper.
         folder: folder of the task's data, unless it is generated or fetched.
         validation: held-out, or test to select the checkpoint on the test set.
         batch: examples per step, over all devices.

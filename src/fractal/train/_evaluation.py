@@ -83,7 +83,7 @@ def _split(task: Task, split: Split | str | None) -> Split:
 def predict(
     model: Any, task: Task, split: Split, devices: Devices, *, batch: int, buckets: int = 1
 ) -> Predictions:
-    """Outputs and targets of a split; in the order of the split where there is one bucket."""
+    """Outputs and targets of a split, in the order of the split."""
     batches = Batches(
         task,
         split,
@@ -102,7 +102,8 @@ def predict(
         found.append((outputs[real], targets[real]))
     stream.close()
     outputs, targets = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Predictions(outputs, targets)
+    order = np.argsort(batches.examples())
+    return Predictions(outputs[order], targets[order])
 
 
 @eqx.filter_jit

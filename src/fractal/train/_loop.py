@@ -319,7 +319,10 @@ def _test(
     if best_step == 0:
         raise UserError(f"{checkpoints.folder} contains no checkpoint")
     model, metric = evaluated(best), metric_of(task)
-    predictions = predict(model, task, task.splits.test, devices, batch=config.data.batch)
+    data = config.data
+    predictions = predict(
+        model, task, task.splits.test, devices, batch=data.batch, buckets=data.buckets
+    )
     found = scores(task, predictions)
     score = float(best.best)
     result = {

@@ -1,6 +1,7 @@
 """Metrics of a run: metrics.jsonl in its folder, a progress bar, and other loggers."""
 
 import contextlib
+import datetime
 import importlib
 import json
 import pathlib
@@ -50,7 +51,8 @@ class MetricsLogger:
     ):
         self._path, self._writes, self._loggers = folder / METRICS, writes, loggers
         self._steps, self._batch, self._shown = steps, batch, {}
-        self._last, self._speed = (start, time.monotonic()), ""
+        self._first = self._last = (start, time.monotonic())
+        self._speed = ""
         self._bar = None
         if not writes:
             return
@@ -90,7 +92,16 @@ class MetricsLogger:
         if self._bar is not None:
             self._bar.update(self._task, completed=step, description=text)
         else:
-            print(f"step {step} of {self._steps}: {text}", file=sys.stderr, flush=True)
+            left = self._left(step)
+            print(f"step {step} of {self._steps}: {text}{left}", file=sys.stderr, flush=True)
+
+    def _left(self, step: int) -> str:
+        """The time left at the mean speed of this process."""
+        start, then = self._first
+        if not start < step < self._steps:
+            return ""
+        seconds = (time.monotonic() - then) / (step - start) * (self._steps - step)
+        return f", {datetime.timedelta(seconds=round(seconds))} left"
 
     def close(self) -> None:
         """End the progress bar and the loggers."""

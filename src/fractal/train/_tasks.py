@@ -16,8 +16,9 @@ _BANK = 8  # blocks of the default filter bank over α
 
 
 class _Presets(NamedTuple):
-    config: Config
-    paper: tuple[Config, ...]
+    mini: tuple[Config, ...]
+    laptop: tuple[Config, ...] = ()
+    paper: tuple[Config, ...] = ()
 
 
 _PRESETS: dict[str, _Presets] = {}
@@ -29,6 +30,7 @@ def register_task(
     *,
     fetcher: Callable[[Any], pathlib.Path] | None = None,
     config: Config | None = None,
+    laptop: Sequence[Config] = (),
     paper: Sequence[Config] = (),
 ) -> None:
     """Make a task known by name to training, evaluation and comparison.
@@ -41,15 +43,18 @@ def register_task(
     - `fetcher`: downloads the task's data, for `fractal.tasks.fetch` and `fractal data`; takes a
       source (`"auto"`, …) and returns a folder.
     - `config`: settings of the preset `"mini"`; by default those of `Config`.
-    - `paper`: settings of the preset `"paper"`. The first are for all models that no others are
-      for. Of several for a model, those with the wanted `data.validation` are used.
+    - `laptop`, `paper`: settings of the presets `"laptop"` and `"paper"`. The first are for all
+      models that no others are for. Of several for a model, those with the wanted
+      `data.validation` are used.
     """
     given = Config(DataConfig("any")) if config is None else config
     check_type("config", given, Config)
-    if isinstance(paper, Config) or not isinstance(paper, Sequence):
-        raise UserError(f"must be a list of Config, got {type(paper).__name__}", argument="paper")
-    for one in paper:
-        check_type("paper", one, Config)
+    for size, configs in (("laptop", laptop), ("paper", paper)):
+        if isinstance(configs, Config) or not isinstance(configs, Sequence):
+            message = f"must be a list of Config, got {type(configs).__name__}"
+            raise UserError(message, argument=size)
+        for one in configs:
+            check_type(size, one, Config)
     if loader is not None:
         tasks.register(name, loader, fetcher=fetcher)
     elif fetcher is not None:
@@ -58,8 +63,11 @@ def register_task(
         raise UserError(f"is needed: there is no task {name!r} yet", argument="loader")
     elif name in _PRESETS:
         raise UserError(f"there is already a task {name!r}: choose another name", argument="name")
-    published = tuple(_for_task(one, name, "paper") for one in paper)
-    _PRESETS[name] = _Presets(_for_task(given, name, "mini"), published)
+    _PRESETS[name] = _Presets(
+        (_for_task(given, name, "mini"),),
+        tuple(_for_task(one, name, "laptop") for one in laptop),
+        tuple(_for_task(one, name, "paper") for one in paper),
+    )
 
 
 def _for_task(config: Config, name: str, size: Preset) -> Config:
@@ -79,8 +87,9 @@ def preset(
     **Arguments:**
 
     - `task`: name of a task.
-    - `size`: the preset, `"mini"`, for a laptop, or `"paper"`, the published settings; for
-      `"smnist"` and `"psmnist"`, which have no published settings, our own.
+    - `size`: the preset: `"mini"`, minutes on a laptop; `"laptop"`, the published length of the
+      data, with a model for some hours on two cores; or `"paper"`, the published settings, for
+      `"smnist"` and `"psmnist"`, which have none, our own.
     - `model`: name of a model. Settings made for another model are adapted: the model then has its
       own defaults.
     - `validation`: validation set, `"held-out"` or `"test"`; by default that of the settings.
@@ -91,7 +100,7 @@ def preset(
         raise UserError(f"must be the name of a task, got {task!r:.60}", argument="task")
     check_name("task", task, tasks.names())
     if size not in get_args(Preset):
-        raise UserError(f"must be mini or paper, got {size!r:.60}", argument="preset")
+        raise UserError(f"must be mini, laptop or paper, got {size!r:.60}", argument="preset")
     if validation is not None and validation not in get_args(Validation):
         raise UserError(f"must be held-out or test, got {validation!r:.60}", argument="validation")
     config = _chosen(task, size, model, validation)
@@ -103,14 +112,13 @@ def preset(
 def _chosen(task: str, size: str, model: str, validation: str | None) -> Config:
     """The settings registered for a task, adapted to a model."""
     spec = spec_of(model)
-    known = _PRESETS.get(task) or _Presets(Config(DataConfig(task)), ())
-    if size == "mini":
-        return _adapted(known.config, model)
-    if not known.paper:
-        raise UserError(f"task {task!r} has no preset 'paper'", argument="preset")
+    presets = _PRESETS.get(task) or _Presets((Config(DataConfig(task)),))
+    known = presets._asdict()[size]
+    if not known:
+        raise UserError(f"task {task!r} has no preset {size!r}", argument="preset")
     wanted = spec.settings_of or model
-    named = [one for one in known.paper if one.model.name == wanted]
-    named = named or [one for one in known.paper if one.model.name == known.paper[0].model.name]
+    named = [one for one in known if one.model.name == wanted]
+    named = named or [one for one in known if one.model.name == known[0].model.name]
     chosen = next((one for one in named if one.data.validation == validation), named[0])
     return _renamed(chosen, model) if chosen.model.name == wanted else _adapted(chosen, model)
 

@@ -1,7 +1,8 @@
 """Presets of the built-in tasks: one module per task, with its commands and expected scores.
 
-`MINI` is a run of minutes on a laptop, `PAPER` S5's published settings, and `TRANSFORMER` those of
-the Long Range Arena. Other models use these as far as they apply.
+`MINI` is a run of minutes on a laptop, `LAPTOP` one of hours on data of the published length,
+`PAPER` S5's published settings, and `TRANSFORMER` those of the Long Range Arena. Other models use
+these as far as they apply.
 """
 
 import importlib

@@ -1,0 +1,26 @@
+"""What the presets `laptop` of all tasks share: the model, and S5 with the same budget.
+
+Sequences have the published length, and models are of a size that two cores train in one to two
+hours. `fractal train TASK --preset laptop --model s5` has the same data, steps, learning rates,
+width and depth, and an order for which its parameter count is within 7 % of FRACTAL's.
+"""
+
+import dataclasses
+
+from .._config import Config, ModelConfig, Option
+
+_S5_ORDER = 80  # a multiple of S5's default of 8 blocks
+
+
+def model(depth: int, dropout: float = 0.0, **options: Option) -> ModelConfig:
+    """FRACTAL with batch norm, 64 channels and 8 blocks of order 8 per layer."""
+    options = {"order": 8, **options}
+    return ModelConfig(width=64, depth=depth, norm="batch", dropout=dropout, options=options)
+
+
+def as_s5(config: Config) -> Config:
+    """The same run with S5."""
+    options: dict[str, Option] = {"order": _S5_ORDER}
+    return dataclasses.replace(
+        config, model=dataclasses.replace(config.model, name="s5", options=options)
+    )
