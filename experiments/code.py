@@ -26,7 +26,7 @@ _DATA = (
 # What determines a trained model and its scores: not loggers, checkpoints or comparison.
 _STEPS = (
     *("_config", "_models", "_parameter_counts", "_builtin", "_tasks", "_optimizer", "_step"),
-    *("_time_shards", "_evaluation"),
+    *("_time_shards", "_evaluation", "_pretraining", "_curriculum"),
 )
 _TRAINING = (
     *_MODELS,

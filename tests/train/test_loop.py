@@ -104,7 +104,7 @@ def test_buckets_change_no_prediction_and_keep_the_order_of_the_split(whole, tin
         for buckets in (1, 4)
     )
     np.testing.assert_array_equal(four.targets, one.targets)
-    np.testing.assert_allclose(four.outputs, one.outputs, atol=1e-5)
+    np.testing.assert_allclose(four.logits, one.logits, atol=1e-5)
 
 
 def test_resuming_in_buckets_reproduces_the_losses_exactly(tiny, tmp_path):

@@ -50,7 +50,7 @@ _FEWEST = 10
 _BYTES_EACH = 4096  # images are smaller, but files take whole blocks of a disk
 _LEVELS = levels(mean=0.5, deviation=0.5)
 _SHARES = (0.8, 0.1, 0.1)  # of training, validation, test
-_GENERATED = {"pathfinder": ("mini", "laptop"), "pathx": ("mini",)}  # without being asked to
+_GENERATED, _GENERATED_PATHX = ("mini", "laptop"), ("mini",)  # presets, without being asked to
 
 
 class PathfinderSize(NamedTuple):
@@ -65,6 +65,17 @@ PATHFINDER = {
     "paper": PathfinderSize(32, HARD, 200_000),
     "laptop": PathfinderSize(32, HARD, 200_000),
     "mini": PathfinderSize(32, "curv_baseline", 6_000),
+}
+STAGES = {  # of a curriculum: fewer paddles per contour
+    name: {
+        "paper": PathfinderSize(32, level, 200_000),
+        "laptop": PathfinderSize(32, level, 40_000),
+        "mini": PathfinderSize(32, level, 6_000),
+    }
+    for name, level in (
+        ("pathfinder_6", "curv_baseline"),
+        ("pathfinder_9", "curv_contour_length_9"),
+    )
 }
 PATHX = {
     "paper": PathfinderSize(128, HARD, 200_000),
@@ -152,6 +163,16 @@ def load_pathx(request: Request) -> Task:
     return _load("pathx", PATHX[request.preset], request)
 
 
+def load_6(request: Request) -> Task:
+    """Pathfinder with contours of 6 paddles."""
+    return _load("pathfinder_6", STAGES["pathfinder_6"][request.preset], request)
+
+
+def load_9(request: Request) -> Task:
+    """Pathfinder with contours of 9 paddles."""
+    return _load("pathfinder_9", STAGES["pathfinder_9"][request.preset], request)
+
+
 def _load(name: str, size: PathfinderSize, request: Request) -> Task:
     check_own_validation(request.validation)
     folder = _located(name, size, request)
@@ -171,9 +192,10 @@ def _load(name: str, size: PathfinderSize, request: Request) -> Task:
 def _located(name: str, size: PathfinderSize, request: Request) -> pathlib.Path:
     place = f"pathfinder{size.resolution}/{size.level}"
     if request.data is not None:
-        return find(request.data, (place, ""), "metadata")
-    if request.preset not in _GENERATED[name]:
-        raise MissingData(name, "generate")
+        places = (place,) if name in STAGES else (place, "")
+        return find(request.data, places, "metadata")
+    if request.preset not in (_GENERATED_PATHX if name == "pathx" else _GENERATED):
+        raise MissingData("pathfinder" if name in STAGES else name, "generate")
     made = short_hash(shape=dataclasses.asdict(geometry(size.resolution, size.level)), size=size)
     out = cache_folder() / "generated" / f"{name}-{request.preset}-{made}"
     if not (out / place).is_dir():
@@ -239,4 +261,6 @@ def _examples(images: list[tuple[pathlib.Path, int]], resolution: int) -> Exampl
 
 
 register("pathfinder", load)
+register("pathfinder_6", load_6)
+register("pathfinder_9", load_9)
 register("pathx", load_pathx)

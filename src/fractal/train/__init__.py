@@ -26,7 +26,6 @@ from ._config import with_steps as with_steps
 from ._devices import Devices as Devices
 from ._devices import join_processes as join_processes
 from ._evaluation import evaluate as evaluate
-from ._loop import Interrupted as Interrupted
 from ._loop import RunExists as RunExists
 from ._loop import evaluate_run as evaluate_run
 from ._loop import load_task as load_task
@@ -43,6 +42,7 @@ from ._step import TrainState as TrainState
 from ._step import initial_state as initial_state
 from ._step import make_objective as make_objective
 from ._step import make_train_step as make_train_step
+from ._steps import Interrupted as Interrupted
 from ._tasks import preset as preset
 from ._tasks import register_task as register_task
 from ._trivial import bag_of_tokens as bag_of_tokens

@@ -76,6 +76,7 @@ class DataConfig:
         validation: held-out, or test to select the checkpoint on the test set.
         batch: examples per step, over all devices.
         buckets: number of padded lengths; 1 pads every sequence to the task's length.
+        curriculum: easier tasks of the same shapes, on which the first 30 % of the steps train.
     """
 
     task: Name
@@ -85,6 +86,7 @@ class DataConfig:
     validation: Validation = "held-out"
     batch: Count = 50
     buckets: Annotated[int, Field(ge=1, le=16)] = 1
+    curriculum: tuple[Name, ...] = ()
 
 
 @_validated("model")
@@ -167,6 +169,7 @@ class Config:
         model: name, size and options.
         optimizer: learning rates, weight decay and schedule.
         steps: number of train steps.
+        pretrain: number of steps of self-pretraining before them; 0 for none.
         seed: seed of the weights, the order of the data and dropout.
         evaluate_every: steps between evaluations on the validation set.
         checkpoint_every: steps between checkpoints.
@@ -179,6 +182,7 @@ class Config:
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
     optimizer: OptimizerConfig = dataclasses.field(default_factory=OptimizerConfig)
     steps: Count = 1000
+    pretrain: Annotated[int, Field(ge=0, le=10**9)] = 0
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     evaluate_every: Count = 250
     checkpoint_every: Count = 250
@@ -216,6 +220,7 @@ def with_steps(config: Config, steps: int) -> Config:
     return dataclasses.replace(
         config,
         steps=steps,
+        pretrain=scaled(config.pretrain) if config.pretrain else 0,
         optimizer=dataclasses.replace(optimizer, warmup=warmup),
         evaluate_every=scaled(config.evaluate_every),
         checkpoint_every=scaled(config.checkpoint_every),

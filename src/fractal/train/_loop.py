@@ -1,20 +1,16 @@
 """Training, from top to bottom: data, model, steps, evaluation, checkpoints, test score."""
 
-import contextlib
+import dataclasses
 import json
 import pathlib
-import signal
 import sys
-import time
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
 
 from .. import tasks
 from .._checks import check_path, check_type
@@ -23,28 +19,21 @@ from .._files import write_whole
 from .._predictions import Predictions
 from .._provenance import provenance
 from .._run_folder import CHECKPOINTS, CONFIG, RESULT, WEIGHTS, write_predictions
-from .._signals import stop_signals
 from .._weights import check_savable, save
 from ..tasks import Batches, Task
 from ._bounds import check_model_memory, check_run_memory
 from ._checkpoints import Checkpoints
 from ._config import Config, read_config
+from ._curriculum import Curriculum, check_names, check_stage
 from ._devices import Devices
 from ._evaluation import metric_of, predict, scores
 from ._metrics import Logger, MetricsLogger, find_loggers, open_loggers
 from ._models import check_model
 from ._parameter_counts import parameter_count
-from ._step import (
-    TrainState,
-    evaluated,
-    initial_state,
-    make_train_step,
-    step_number,
-    trained_part,
-)
+from ._pretraining import check_pretraining, pretrained
+from ._step import TrainState, evaluated, initial_state, make_train_step
+from ._steps import Stream, run_steps
 from ._time_shards import check_shards
-
-_DIVERGED = 10  # times the first loss
 
 
 class RunExists(UserError):
@@ -53,14 +42,6 @@ class RunExists(UserError):
     def __init__(self, folder: pathlib.Path):
         super().__init__(f"{folder} already contains a run: resume it, or choose another folder")
         self.folder = folder
-
-
-class Interrupted(KeyboardInterrupt):
-    """A run that was interrupted by a signal, after its state was saved."""
-
-    def __init__(self, step: int, folder: object, received: int):
-        super().__init__(f"interrupted after step {step}: resume the run in {folder}")
-        self.step, self.folder, self.exit_code = step, folder, 128 + received
 
 
 def train(
@@ -99,16 +80,18 @@ def train(
         )
     check_model(config.model)
     check_model_memory(config.model)
+    check_names(config.data.curriculum)
     devices = Devices(sequence_shards)
     found = find_loggers(loggers if devices.process == 0 else ())
     _check_folder(folder, config, resume)
     task = load_task(config, workers=workers)
     check_run_memory(config, task)
     devices.check_batch(config.data.batch)
-    batches = _training_batches(config, task, devices)
+    batches = _training_batches(config, task, devices, workers)
     state = devices.copy(initial_state(config, task))
     check_savable(state.model)
     check_shards(devices, config, task, state.model)
+    check_pretraining(config, state.model, devices)
     if not resume and devices.process == 0:
         _create(folder, config)
     checkpoints = Checkpoints(folder / CHECKPOINTS, config.keep, writer=devices.process == 0)
@@ -117,31 +100,27 @@ def train(
         start, state = checkpoints.last(state, devices.say)
         devices.say(f"resuming after step {start}")
 
-    train_step = make_train_step(config, task, devices)
+    if config.pretrain and start == 0:
+        own = _batches_of(task, config, devices)
+        state = pretrained(state, config, task, own, folder, devices)
+
     opened = open_loggers(found, folder, json.loads(config.to_json()))
     metrics = MetricsLogger(
         folder, start, config.steps, config.data.batch, devices.process == 0, opened
     )
-    stream, clock = batches.stream(start), _Clock(float(state.seconds))
-    with contextlib.closing(metrics), contextlib.closing(stream), stop_signals() as signals:
-        for step in range(start + 1, config.steps + 1):
-            batch, number = devices.share(next(stream)), devices.copy(step_number(step))
-            with jax.transfer_guard("disallow"):
-                state = train_step(state, batch, number)
-            last, best = step == config.steps, False
-            if step % config.log_every == 0 or last:
-                _log(state, step, config, task, metrics)
-            if step % config.evaluate_every == 0 or last:
-                state, best = _validate(state, step, config, task, devices, metrics)
-            # With several processes, signals are exchanged now and then only: it costs a message.
-            exchange = devices.processes == 1 or step % config.log_every == 0
-            stop = exchange and devices.any_process(bool(signals))
-            if step % config.checkpoint_every == 0 or last or best or stop:
-                _check_finite(state, step)
-                state = state._replace(seconds=devices.copy_first(np.float32(clock.seconds())))
-                checkpoints.save(step, state, best=best)
-            if stop and not last:
-                raise Interrupted(step, folder, signals[0] if signals else signal.SIGTERM)
+    state = run_steps(
+        state,
+        start,
+        make_train_step(config, task, devices),
+        batches,
+        config,
+        devices,
+        checkpoints,
+        metrics,
+        folder,
+        metric=metric_of(task),
+        validate=lambda state, step: _validate(state, step, config, task, devices, metrics),
+    )
     return _finish(config, task, folder, checkpoints, state, devices)
 
 
@@ -172,17 +151,20 @@ def load_task(config: Config, *, workers: int = 1) -> Task:
     )
 
 
-class _Clock:
-    """Wall time of training, in all processes that worked on a run."""
+def _training_batches(config: Config, task: Task, devices: Devices, workers: int) -> Stream:
+    """The batches of the task, after those of the easier tasks of a curriculum."""
+    if not config.data.curriculum:
+        return _batches_of(task, config, devices)
+    easier = []
+    for name in config.data.curriculum:
+        data = dataclasses.replace(config.data, task=name, curriculum=())
+        stage = load_task(dataclasses.replace(config, data=data), workers=workers)
+        check_stage(stage, task)
+        easier.append(_batches_of(stage, config, devices))
+    return Curriculum(easier, _batches_of(task, config, devices), config.steps)
 
-    def __init__(self, before: float):
-        self._before, self._start = before, time.monotonic()
 
-    def seconds(self) -> float:
-        return self._before + time.monotonic() - self._start
-
-
-def _training_batches(config: Config, task: Task, devices: Devices) -> Batches:
+def _batches_of(task: Task, config: Config, devices: Devices) -> Batches:
     return Batches(
         task,
         task.splits.train,
@@ -193,17 +175,6 @@ def _training_batches(config: Config, task: Task, devices: Devices) -> Batches:
         process=devices.reader,
         processes=devices.readers,
     )
-
-
-def _log(state: TrainState, step: int, config: Config, task: Task, metrics: MetricsLogger) -> None:
-    """Write means since the last line, and stop if training has diverged."""
-    count = (step - 1) % config.log_every + 1
-    loss, metric = float(state.loss) / count, float(state.metric) / count
-    if not np.isfinite(loss) or loss > _DIVERGED * float(state.first_loss):
-        raise _diverged(f"the loss is {loss:.3g}", step)
-    found = {"loss": loss, metric_of(task): metric}
-    metrics.log(step, **found)
-    metrics.show(step, **found)
 
 
 def _validate(
@@ -233,24 +204,6 @@ def _validate(
     if not score > float(state.best):
         return state, False
     return state._replace(best=devices.copy(np.float32(score))), True
-
-
-def _check_finite(state: TrainState, step: int) -> None:
-    """Weights that are not finite must not become the last checkpoint."""
-    if not _finite(trained_part(state.model)):
-        raise _diverged("weights are not finite", step)
-
-
-@jax.jit
-def _finite(model: Any) -> Bool[Array, ""]:
-    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(model)]).all()
-
-
-def _diverged(what: str, step: int) -> UserError:
-    return UserError(
-        f"training diverged by step {step}: {what}. The last finite checkpoint is kept; lower "
-        "optimizer.lr and optimizer.ssm_lr, or set optimizer.clip to 1"
-    )
 
 
 def _check_folder(folder: pathlib.Path, config: Config, resume: bool) -> None:
@@ -286,7 +239,9 @@ def _finish(
     result, model, predictions = _test(config, task, checkpoints, state, devices)
     result |= {
         "seconds": seconds,
-        "examples_per_second": config.steps * config.data.batch / seconds if seconds else None,
+        "examples_per_second": (config.steps + config.pretrain) * config.data.batch / seconds
+        if seconds
+        else None,
         "peak_memory_bytes": _peak_memory(),
         "provenance": provenance(),
     }

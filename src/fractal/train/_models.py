@@ -248,6 +248,18 @@ def check_model(model: ModelConfig) -> None:
 
 def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
     """The model for a task, with new weights."""
+    return _build(model, task, key, per_step=False)
+
+
+def build_per_step(model: ModelConfig, task: Task, key: PRNGKeyArray) -> SequenceModel:
+    """The same model with a head that predicts the inputs of a task at every step.
+
+    It must not be registered as a whole model, which has a head of its own.
+    """
+    return _build(model, task, key, per_step=True)
+
+
+def _build(model: ModelConfig, task: Task, key: PRNGKeyArray, per_step: bool) -> Any:
     check_model(model)
     check_type("task", task, Task)
     if not isinstance(key, jax.Array):
@@ -275,12 +287,12 @@ def build(model: ModelConfig, task: Task, key: PRNGKeyArray) -> Any:
             parts["norm_momentum"] = model.norm_momentum
         return SequenceModel(
             task.inputs,
-            task.outputs,
+            task.inputs if per_step else task.outputs,
             width=model.width,
             depth=model.depth,
-            task=task.kind,
+            task="regression" if per_step else task.kind,
             tokens=task.tokens,
-            pooling=values["pooling"],
+            pooling="none" if per_step else values["pooling"],
             encoder=model.encoder,
             dense_init=values["dense_init"],
             masking=values["masking"],

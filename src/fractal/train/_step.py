@@ -46,7 +46,11 @@ def initial_state(config: Config, task: Task) -> TrainState:
     """The state before the first step."""
     check_type("config", config, Config)
     check_type("task", task, Task)
-    model: Any = build(config.model, task, jax.random.key(config.seed))
+    return state_of(config, build(config.model, task, jax.random.key(config.seed)))
+
+
+def state_of(config: Config, model: Any) -> TrainState:
+    """The state of a new model before the first step."""
     model = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, model)
     if not jax.tree.leaves(trained_part(model)):
         raise UserError(f"model {config.model.name} has no parameters to train")
@@ -102,7 +106,7 @@ def make_objective(
         model, lengths = eqx.combine(trained, rest), lengths_of(task, batch)
         keys = jax.random.split(key, len(batch.labels))
         outputs, statistics = over_time(
-            mesh, axis, _batch_outputs, model, batch.inputs, lengths, keys
+            mesh, axis, batch_outputs, model, batch.inputs, lengths, keys
         )
         losses, metrics = losses_of(task, outputs, batch.labels)
         return losses.mean(), (statistics, metrics.mean())
@@ -110,7 +114,7 @@ def make_objective(
     return objective
 
 
-def _batch_outputs(
+def batch_outputs(
     model: Any, inputs: Any, lengths: Any, keys: Array, axis_name: str | None
 ) -> tuple[Array, Any]:
     """Outputs of a batch, and new running averages."""
@@ -126,15 +130,19 @@ def _batch_outputs(
 
 
 def make_train_step(
-    config: Config, task: Task, devices: Devices | None = None
+    config: Config,
+    task: Task,
+    devices: Devices | None = None,
+    *,
+    objective: Callable[[Any, Any, Batch, Array], tuple[Array, tuple]] | None = None,
 ) -> Callable[[TrainState, Batch, Any], TrainState]:
     """The compiled train step: `step(state, batch, number)`, with numbers from 1.
 
-    `devices` share sequences as in `make_objective`.
+    `devices` share sequences as in `make_objective`, which is the default of `objective`.
     """
     check_type("config", config, Config)
     check_type("task", task, Task)
-    objective = make_objective(task, devices)
+    objective = objective or make_objective(task, devices)
     optimizer = make_optimizer(config.optimizer, config.steps)
     root = jax.random.fold_in(jax.random.key(config.seed), _DROPOUT)  # apart from the weights'
 
