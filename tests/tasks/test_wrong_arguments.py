@@ -30,7 +30,7 @@ WRONG = {
     "load(None)": "the name of a task is a string",
     "load('')": "there is no task ''",
     "load('listop')": "did you mean listops?",
-    "load('listops', preset='tiny')": "preset must be one of mini, paper, got 'tiny'",
+    "load('listops', preset='tiny')": "preset must be one of mini, laptop, paper, got 'tiny'",
     "load('listops', preset=None)": "preset must be one of",
     "load('listops', preset=['mini'])": "preset must be one of",
     "load('listops', validation='x')": "validation must be one of held-out, test, got 'x'",

@@ -87,7 +87,10 @@ DATA = DataConfig("listops")
         (lambda: OptimizerConfig(clip=-1), "optimizer.clip must be greater than or equal to 0"),
         (lambda: DataConfig(), "data.task: is required"),
         (lambda: DataConfig(""), "data.task must have at least 1 character"),
-        (lambda: DataConfig("listops", preset="tiny"), "data.preset must be 'mini' or 'paper'"),
+        (
+            lambda: DataConfig("listops", preset="tiny"),
+            "data.preset must be 'mini', 'laptop' or 'paper'",
+        ),
         (lambda: DataConfig("listops", folder=""), "data.folder must have at least 1 character"),
         (lambda: DataConfig("listops", buckets=99), "data.buckets must be less than or equal"),
         (lambda: Config("listops"), "data must be an instance of DataConfig, got 'listops'"),
@@ -133,7 +136,10 @@ def test_a_folder_may_be_a_path(tmp_path):
         (lambda tree: tree.update(seed=True), "seed must be a valid integer, got True"),
         (lambda tree: tree["model"].update(options=None), "model.options must be an object"),
         (lambda tree: tree["model"]["options"].update(order=[[]]), "model.options.order must be"),
-        (lambda tree: tree["data"].update(preset="tiny"), "data.preset must be 'mini' or"),
+        (
+            lambda tree: tree["data"].update(preset="tiny"),
+            "data.preset must be 'mini', 'laptop' or",
+        ),
         (lambda tree: tree["data"].update(task=""), "data.task must have at least 1 character"),
         (
             lambda tree: tree["optimizer"].update(lr="fast"),

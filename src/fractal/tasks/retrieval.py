@@ -43,10 +43,7 @@ class RetrievalSize(NamedTuple):
 
 
 MINI = RetrievalSize(shortest=48, longest=_LENGTHS["mini"] - 1, examples=40_000)
-_SIZES = {
-    "mini": MINI,
-    "laptop": RetrievalSize(shortest=1000, longest=_LENGTHS["laptop"] - 1, examples=40_000),
-}
+LAPTOP = RetrievalSize(shortest=1000, longest=_LENGTHS["laptop"] - 1, examples=40_000)
 _SHARES = {"train": 80, "validation": 10, "test": 10}  # percent
 
 
@@ -77,7 +74,7 @@ def load(request: Request) -> Task:
     elif request.preset == "paper":
         raise MissingData("retrieval", "release")
     else:
-        size = _SIZES[request.preset]
+        size = MINI if request.preset == "mini" else LAPTOP
         name = f"retrieval-{request.preset}-{short_hash(size=size)}"
         folder = cache_folder() / "generated" / name
         if not folder.is_dir():

@@ -32,7 +32,7 @@ from ._models import check_model
 from ._parameter_counts import parameter_count
 from ._pretraining import check_pretraining, pretrained
 from ._step import TrainState, evaluated, initial_state, make_train_step
-from ._steps import Stream, run_steps
+from ._steps import BatchSource, run_steps
 from ._time_shards import check_shards
 
 
@@ -151,7 +151,7 @@ def load_task(config: Config, *, workers: int = 1) -> Task:
     )
 
 
-def _training_batches(config: Config, task: Task, devices: Devices, workers: int) -> Stream:
+def _training_batches(config: Config, task: Task, devices: Devices, workers: int) -> BatchSource:
     """The batches of the task, after those of the easier tasks of a curriculum."""
     if not config.data.curriculum:
         return _batches_of(task, config, devices)

@@ -33,7 +33,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 @runtime_checkable
-class Stream(Protocol):
+class BatchSource(Protocol):
     """Batches by number, such as `Batches` and `Curriculum`."""
 
     def stream(self, start: int = 0) -> Generator[Batch, None, None]:
@@ -48,7 +48,7 @@ def run_steps(
     state: TrainState,
     start: int,
     train_step: Callable[[TrainState, Batch, Any], TrainState],
-    batches: Stream,
+    batches: BatchSource,
     config: Config,
     devices: Devices,
     checkpoints: Checkpoints,
