@@ -24,10 +24,11 @@ def metric_of(task: Task) -> str:
 
 def outputs_of(
     model: Any, x: Any, lengths: Any, key: PRNGKeyArray | None, axis_name: str | None = None
-) -> tuple[Float[Array, " outputs"], Any]:
+) -> tuple[Float[Array, "*time outputs"], Any]:
     """Outputs for one sequence, and new running averages; `key` is None in evaluation.
 
-    `axis_name` is the mesh axis over which time is sharded.
+    A model without pooling has outputs at every time step. `axis_name` is the mesh axis over which
+    time is sharded.
     """
     if isinstance(model, SequenceModel):
         if key is None:

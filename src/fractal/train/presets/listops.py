@@ -30,7 +30,7 @@ _EPOCH = 1920
 LAPTOP = Config(
     data=DataConfig("listops", batch=50, buckets=8),
     model=laptop.model(depth=4),
-    optimizer=OptimizerConfig(lr=5e-3, ssm_lr=2e-3, weight_decay=0.04, warmup=500),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=2e-3, weight_decay=0.04, warmup=500),
     steps=3 * _EPOCH,
     evaluate_every=_EPOCH // 4,
     checkpoint_every=_EPOCH // 8,

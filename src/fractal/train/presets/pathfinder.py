@@ -33,7 +33,7 @@ _ROW = 32  # pixels: the period of what is above and below
 LAPTOP = Config(
     data=DataConfig("pathfinder", batch=64, curriculum=("pathfinder_6", "pathfinder_9")),
     model=laptop.model(depth=4, period=_ROW),
-    optimizer=OptimizerConfig(lr=5e-3, ssm_lr=2e-3, weight_decay=0.03, warmup=500),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.03, warmup=500),
     steps=2 * _EPOCH,
     pretrain=800,
     evaluate_every=_EPOCH // 2,

@@ -29,7 +29,7 @@ MINI = Config(
 LAPTOP = Config(
     data=DataConfig("retrieval", batch=16, buckets=4),
     model=laptop.model(depth=2),
-    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.05, warmup=300),
+    optimizer=OptimizerConfig(lr=3e-3, ssm_lr=1e-3, weight_decay=0.05, warmup=300),
     steps=2000,
     evaluate_every=250,
     checkpoint_every=125,
