@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fractal import tasks
-from fractal.train import preset
-from fractal.train._models import config_parameter_count
+from fractal.train import config_parameter_count, preset
 
 SHAPES = {  # published length, inputs, outputs
     "listops": (2048, 20, 10),
