@@ -268,10 +268,10 @@ def test_bench_layer_compares_with_the_lower_bound_and_s5(capsys, monkeypatch):
 def small_step(monkeypatch):
     from fractal.bench import step
 
-    cases = (
-        step.Case("listops", "mini", 16, 20, 10, batch=2),
-        step.Case("image", "mini", 8, 1, 10, batch=1),
-    )
+    cases = {
+        "listops-mini": step.Case("listops", "mini", 16, 20, 10, batch=2),
+        "image-mini": step.Case("image", "mini", 8, 1, 10, batch=1),
+    }
     for name, value in (("CASES", cases), ("ROUNDS", 2), ("SECONDS", 0.01)):
         monkeypatch.setattr(step, name, value)
     monkeypatch.setattr(step, "keep_freed_memory", lambda: False)  # it is for the whole process
@@ -279,12 +279,20 @@ def small_step(monkeypatch):
 
 
 @pytest.mark.slow
-def test_bench_step_compares_with_matrix_products_and_the_associative_scan(capsys, small_step):
-    code, out, _ = run(capsys, "bench", "step", "--json")
-    assert code == 0
+def test_bench_step_compares_with_matrix_products_and_the_associative_scan(
+    capsys, small_step, tmp_path
+):
+    """Case by case into one file, the last one first."""
+    path = tmp_path / "step.json"
+    for case in ("image-mini", "listops-mini"):
+        options = ("--case", case, "--update", str(path), "--json")
+        code, out, _ = run(capsys, "bench", "step", *options)
+        assert code == 0
     found = json.loads(out)
+    assert json.loads(path.read_text()) == found
     assert found["provenance"]["machine"]["cores"] >= 1
-    assert set(found["milliseconds"]) == {"listops, mini", "image, mini"}
+    assert list(found["milliseconds"]) == ["listops-mini", "image-mini"]
+    assert list(found["sources"]) == ["listops-mini", "image-mini"]
     for case, times in found["milliseconds"].items():
         medians = {name: time["median"] for name, time in times.items()}
         for model in small_step.MODELS:
@@ -297,12 +305,24 @@ def test_bench_step_compares_with_matrix_products_and_the_associative_scan(capsy
                 assert found[cost][case][model] > 0
 
 
+def test_results_of_other_machines_or_settings_are_not_merged():
+    from fractal.bench.step import merge
+
+    one = {"provenance": {"machine": 1, "versions": 2, "date": 3}, "setting": {"rounds": 5}}
+    one |= {"sources": {"image-mini": "a"}, "megabytes": {"image-mini": 1.0}}
+    two = {**one, "sources": {"text-mini": "b"}, "megabytes": {"text-mini": 2.0}}
+    assert merge(one, two)["megabytes"] == {"text-mini": 2.0, "image-mini": 1.0}
+    assert merge(one, {**one, "megabytes": {"image-mini": 3.0}})["megabytes"]["image-mini"] == 3.0
+    with pytest.raises(ValueError, match="measured on another machine"):
+        merge({**one, "setting": {"rounds": 6}}, two)
+
+
 @pytest.mark.slow
 def test_the_products_of_the_benchmark_are_those_of_the_model(small_step):
     """By the settings of the preset, and by the projection in the traced forward pass."""
     import jax
 
-    case = small_step.CASES[0]
+    case = small_step.CASES["listops-mini"]
     model, task = small_step._model(case, "fractal")
     width, states = 64, 8 * 8
     block = [(width, states), (2 * states, width), (width, width), (width, width)]
@@ -317,7 +337,7 @@ def test_the_associative_s5_of_the_benchmark_is_s5(small_step):
     import jax
     import numpy as np
 
-    case = small_step.CASES[1]
+    case = small_step.CASES["image-mini"]
     x = jax.random.normal(jax.random.key(0), (case.length, 1))
     one, two = (small_step._model(case, name)[0] for name in ("s5", "s5, associative"))
     np.testing.assert_allclose(one(x), two(x), atol=1e-4)

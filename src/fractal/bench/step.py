@@ -2,11 +2,14 @@
 
 Lower bound: all matrix products of the blocks, forward and backward, and nothing else. Data is
 random, with the shapes of the tasks.
+
+Most of the time is compilation, a minute or two per case. Cases may therefore be measured one by
+one, and `merge` joins the results.
 """
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import equinox as eqx
@@ -24,7 +27,7 @@ from .timing import interleaved
 
 
 class Case(NamedTuple):
-    """A preset, and the shapes of its task."""
+    """A preset, the shapes of its task, and the batch: for `paper` not the preset's 50."""
 
     task: str
     preset: str
@@ -34,17 +37,28 @@ class Case(NamedTuple):
     batch: int
 
 
-# One, since compilation takes most of the time of this benchmark: two minutes in all. `cases` of
-# `bench_step` may be any presets.
-CASES = (Case("text", "paper", 4096, 135, 2, batch=1),)
+CASES = {
+    f"{case.task}-{case.preset}": case
+    for case in (
+        Case("listops", "mini", 96, 20, 10, batch=50),
+        Case("text", "mini", 512, 135, 2, batch=32),
+        Case("image", "mini", 256, 1, 10, batch=50),
+        Case("listops", "paper", 2048, 20, 10, batch=4),
+        Case("text", "paper", 4096, 135, 2, batch=1),
+        Case("image", "paper", 1024, 1, 10, batch=1),
+    )
+}
 ROUNDS, SECONDS = 5, 1.0
 _ASSOCIATIVE = "s5, associative"
+MODELS = ("fractal", "s5", _ASSOCIATIVE)
+_COSTS = ("gigaflop_per_second", "megabytes", "compile_seconds", "busy_cores")
 
 
-def bench_step(cases: Sequence[Case] = CASES) -> dict:
+def bench_step(cases: Mapping[str, Case] | None = None) -> dict:
     """Milliseconds of the gradient of one batch and of its matrix products, and ratios."""
     kept = keep_freed_memory()
-    measured = {f"{case.task}, {case.preset}": _measure(case) for case in cases}
+    cases = CASES if cases is None else cases
+    measured = {name: _measure(case) for name, case in cases.items()}
 
     def column(read: Callable[[dict], Any]) -> dict[str, dict[str, Any]]:
         return {
@@ -59,15 +73,17 @@ def bench_step(cases: Sequence[Case] = CASES) -> dict:
         }
         for case, rows in measured.items()
     }
+    source = provenance()
     return {
-        "provenance": provenance(),
+        "provenance": source,
         "setting": {
             "backend": jax.default_backend(),
             "keeps freed memory": kept,
-            "batch": {f"{case.task}, {case.preset}": case.batch for case in cases},
             "dtype": "float32",
             "rounds": ROUNDS,
         },
+        "sources": {case: {key: source[key] for key in ("commit", "date")} for case in cases},
+        "batch": {name: case.batch for name, case in cases.items()},
         "milliseconds": times,
         "times_the_lower_bound": column(lambda row: row["time"].median / row["bound"].median),
         "times_faster_than_associative": {
@@ -77,17 +93,35 @@ def bench_step(cases: Sequence[Case] = CASES) -> dict:
             }
             for case, rows in measured.items()
         },
-        **{
-            name: column(lambda row, name=name: row[name])
-            for name in ("gigaflop_per_second", "megabytes", "compile_seconds", "busy_cores")
-        },
+        **{name: column(lambda row, name=name: row[name]) for name in _COSTS},
     }
+
+
+def merge(earlier: dict, found: dict) -> dict:
+    """The cases of two results of `bench_step`; where both have one, that of the second.
+
+    `sources` has the commit and the date of each case, `provenance` those of the second result.
+
+    **Raises:** `ValueError` if they differ in machine, versions or settings.
+    """
+
+    def setting(result: dict) -> list:
+        made = result["provenance"]
+        return [made["machine"], made["versions"], result["setting"]]
+
+    if setting(earlier) != setting(found):
+        raise ValueError("measured on another machine, or with other versions or settings")
+    merged = dict(found)
+    for name in found.keys() - {"provenance", "setting"}:
+        both = {**earlier[name], **found[name]}
+        merged[name] = {case: both[case] for case in CASES if case in both}
+    return merged
 
 
 def _measure(case: Case) -> dict[str, dict[str, Any]]:
     """Times of all models and of their products in turns, and the cost of each model."""
     calls, found = {}, {}
-    for name in ("fractal", "s5", _ASSOCIATIVE):
+    for name in MODELS:
         model, task = _model(case, name)
         step = _gradient(model, task, _batch(case, task))
         shapes = products(model)

@@ -2,12 +2,19 @@
 
 import dataclasses
 import json
-from typing import Annotated, Literal
+import pathlib
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.table import Table
 
+from .._errors import UserError
 from .console import Stdout
+from .parse import NO_HINT
+
+_Case = Literal[
+    "listops-mini", "text-mini", "image-mini", "listops-paper", "text-paper", "image-paper"
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,14 +30,22 @@ class Bench:
             stream, a model sample by sample and in blocks; torch, the layer in PyTorch compared
             with that in JAX and with s5-pytorch; data, the time per batch and per train step.
         json: print one JSON object instead of a table.
+        case: step only: the preset to measure; by default all, which takes minutes each.
+        update: step only: a JSON file to which the measured cases are added.
     """
 
     subject: Annotated[
         Literal["memory", "scan", "layer", "step", "stream", "torch", "data"], tyro.conf.Positional
     ]
     json: bool = False
+    case: Annotated[_Case | None, NO_HINT] = None
+    update: Annotated[pathlib.Path | None, NO_HINT] = None
 
     def run(self) -> int:
+        if self.subject != "step":
+            for name, value in (("case", self.case), ("update", self.update)):
+                if value is not None:
+                    raise UserError("must only be given with step", argument=name)
         if self.subject == "memory":
             from ..bench.memory import bench_memory as bench
         elif self.subject == "scan":
@@ -38,22 +53,54 @@ class Bench:
         elif self.subject == "layer":
             from ..bench.layer import bench_layer as bench
         elif self.subject == "step":
-            from ..bench.step import bench_step as bench
+            return self._step()
         elif self.subject == "stream":
             from ..bench.stream import bench_stream as bench
         elif self.subject == "torch":
             from ..bench.torch import bench_torch as bench
         else:
             from ..bench.data import bench_data as bench
-        result = bench()
+        self._print(bench())
+        return 0
+
+    def _step(self) -> int:
+        from ..bench import step
+
+        earlier = None if self.update is None else _earlier(self.update)
+        found = step.bench_step(None if self.case is None else {self.case: step.CASES[self.case]})
+        if self.update is not None:
+            if earlier is not None:
+                try:
+                    found = step.merge(earlier, found)
+                except ValueError as error:
+                    raise UserError(f"{self.update} was {error}", argument="update") from None
+            self.update.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        self._print(found)
+        return 0
+
+    def _print(self, result: dict) -> None:
         if self.json:
             print(json.dumps(result, indent=2))
         else:
             _show(result)
-        return 0
 
 
-_SHOWN = ("provenance", "setting", "milliseconds", "microseconds_per_sample", "fastest")
+def _earlier(path: pathlib.Path) -> dict[str, Any] | None:
+    """The cases of a file, which is read before minutes of measurement; None if there is none."""
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"{path.parent} is not a folder", argument="update")
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_bytes())
+        if isinstance(found["sources"], dict):
+            return found
+    except (OSError, ValueError, LookupError, TypeError):
+        pass
+    raise UserError(f"{path} is no output of `fractal bench step --json`", argument="update")
+
+
+_SHOWN = ("provenance", "setting", "sources", "milliseconds", "microseconds_per_sample", "fastest")
 
 
 def _show(result: dict) -> None:
