@@ -57,6 +57,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "synthetic": (_MODELS, ("fitting",)),
     "selective": (_TRAINING, ("runs",)),
     "speech": ((*_MODELS, "tasks/speech.py", "_series/wav.py"), ("fitting", "sithcon", "speeds")),
+    "laptop": (_TRAINING, ()),
     "own_series": (_ESTIMATORS, ()),
 }
 

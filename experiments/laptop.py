@@ -1,0 +1,129 @@
+"""The Long Range Arena at its published length, on two cores: FRACTAL and S5, preset `laptop`.
+
+`python -m experiments.laptop [TASK …]`, about a day on two cores
+
+Runs are made one after another in runs/laptop, all of FRACTAL first. The same command resumes an
+interrupted run and continues with the others. Only finished runs have a line.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import sys
+import time
+
+from fractal._allocator import keep_freed_memory
+from fractal._cores import cores
+from fractal._errors import UserError
+from fractal._files import write_whole
+from fractal._provenance import provenance
+from fractal._run_folder import CONFIG, RESULT, is_finished, metric_lines
+from fractal.train import Config, load_task, preset, train, trivial_baselines
+
+from . import code, results
+
+TASKS = ("smnist", "listops", "image", "text", "psmnist", "pathfinder", "retrieval")
+MODELS = ("fractal", "s5")
+SEED = 0
+RUNS = code.ROOT / "runs" / "laptop"
+_CPU = "cpu_seconds.txt"
+
+
+class CpuTime:
+    """A logger that writes the CPU time of a run, summed over all processes that worked on it."""
+
+    def __init__(self, folder: pathlib.Path):
+        self._path, self._start = folder / _CPU, time.process_time()
+        self._before = cpu_seconds(folder)
+
+    def log(self, metrics: dict[str, float], step: int) -> None:
+        """Write the time until now."""
+        seconds = self._before + time.process_time() - self._start
+        self._path.write_text(f"{seconds:.0f}\n", encoding="utf-8")
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+
+def cpu_seconds(folder: pathlib.Path) -> float:
+    """The CPU time of a run until its last line of metrics."""
+    path = folder / _CPU
+    return float(path.read_text(encoding="utf-8")) if path.exists() else 0.0
+
+
+def settings(task: str, model: str, seed: int) -> Config:
+    """The preset with a seed."""
+    return dataclasses.replace(preset(task, "laptop", model), seed=seed)
+
+
+def folder_of(task: str, model: str, seed: int) -> pathlib.Path:
+    return RUNS / f"{task}-{model}-{seed}"
+
+
+def measure(task: str, model: str, seed: int) -> dict:
+    """Train one model, or resume its run, and return its line."""
+    config, folder = settings(task, model, seed), folder_of(task, model, seed)
+    if not is_finished(folder):
+        resumed = (folder / CONFIG).exists()
+        workers = len(cores())
+        train(config, folder, resume=resumed, loggers=[CpuTime(folder)], workers=workers)
+    return summary(config, folder)
+
+
+def summary(config: Config, folder: pathlib.Path) -> dict:
+    """The line of a finished run."""
+    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    found = (line for _, line in metric_lines(folder))
+    kept = ("parameters", "steps", "best_step", "validation_accuracy", "test_accuracy", "test_loss")
+    baselines = trivial_baselines(load_task(config, workers=len(cores())))
+    return {name: result[name] for name in kept} | {
+        "pretrain": config.pretrain,
+        "examples": (config.steps + config.pretrain) * config.data.batch,
+        "hours": round(result["seconds"] / 3600, 2),
+        "cpu_hours": round(cpu_seconds(folder) / 3600, 2),
+        "cores": result["provenance"]["machine"]["cores"],
+        "chance": baselines["majority_class"],
+        "bag": baselines["bag_of_tokens"],
+        "curve": [
+            [line["step"], line["validation_accuracy"]]
+            for line in found
+            if "validation_accuracy" in line
+        ],
+        "settings": json.loads(config.to_json()),
+    }
+
+
+def record(case: dict) -> None:
+    """Write the line of a case, unless it has one that is not stale."""
+    path = code.ROOT / "results" / "laptop.jsonl"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    kept = [json.loads(line) for line in text.splitlines()]
+    same = [line for line in kept if case.items() <= line.items()]
+    if any(not results.is_stale("laptop", line) for line in same):
+        return
+    origin = {"code": code.current("laptop"), "provenance": provenance()}
+    line = case | measure(**case) | origin
+    found = [*(other for other in kept if other not in same), line]
+    write_whole(path, "".join(json.dumps(one) + "\n" for one in found).encode())
+
+
+def main(names: list[str]) -> None:
+    wrong = [name for name in names if name not in TASKS]
+    if wrong:
+        raise UserError(f"there is no task {wrong[0]!r} here: choose from {', '.join(TASKS)}")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(code.ROOT / "runs" / "compiled"))
+    keep_freed_memory()
+    for model in MODELS:
+        for task in names or TASKS:
+            case = {"task": task, "model": model, "seed": SEED}
+            print(f"laptop: {task}, {model}", file=sys.stderr, flush=True)
+            record(case)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except (UserError, KeyboardInterrupt) as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
