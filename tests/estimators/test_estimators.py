@@ -54,6 +54,22 @@ def test_the_stream_answers_as_predict_does_for_the_series_so_far(fitted, waves)
     np.testing.assert_allclose(joined, found.probabilities, atol=1e-4)
 
 
+def test_small_values_count_beside_large_ones_in_fits_streams_and_files(tmp_path):
+    # Half of the cases are a million times larger: their shape alone tells the classes apart.
+    rng = np.random.default_rng(0)
+    y = np.array(["rises", "falls"] * 24)
+    sizes = np.repeat([1e-3, 1e3], 24)[:, None]
+    slopes = np.where(y == "rises", 1.0, -1.0)[:, None]
+    X = sizes * (slopes * np.linspace(-1, 1, 40) + 0.1 * rng.normal(size=(48, 40)))
+    model = FractalClassifier(width=8, depth=1, order=4, max_epochs=30, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+    model.save(tmp_path / "model")
+    again = FractalClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    found = model.predict_stream(X[0]).probabilities[-1]
+    np.testing.assert_allclose(found, model.predict_proba(X[:1])[0], atol=1e-5)
+
+
 @pytest.mark.parametrize("cases", [10, 36, 270, 5000])
 def test_training_waits_for_20_epochs_and_300_steps(cases):
     schedule = fit_settings(FractalClassifier(), np.full(cases, 50)).schedule

@@ -2,6 +2,8 @@
 
 What `fit` learns is applied to all later cases:
 
+- A channel whose values span orders of magnitude is compressed: x becomes asinh((x − c)/d) with the
+  median c and the lowest decile d of |x − c|, so that small values are not lost beside large ones.
 - Each channel is shifted and scaled to mean 0 and variance 1 over the training set.
 - A missing value is replaced by the last observed one, before the first by the mean. A channel with
   missing values in the training set has a second input: 1 where the value is missing.
@@ -19,6 +21,7 @@ from jaxtyping import Bool, Float, Float32
 from ._cases import CaseSet
 
 _SMALLEST_SCALE = 1e-12  # relative to the largest value of a channel: a constant channel
+_HEAVY_TAILS = 30.0  # standard deviation relative to the median deviation; 1.5 for a Gaussian
 
 
 class CaseInputs(NamedTuple):
@@ -29,7 +32,7 @@ class CaseInputs(NamedTuple):
 
 
 class Filling(NamedTuple):
-    """The last observed value of each channel and the last time, to continue a stream."""
+    """The last observed (compressed) value of each channel and the last time, for streams."""
 
     values: Float[np.ndarray, " channels"]
     time: float | None
@@ -39,15 +42,18 @@ class Filling(NamedTuple):
 class Preparation:
     """What is learned from the training set.
 
-    - `mean`, `scale`: of each channel.
+    - `mean`, `scale`: of each channel, after compression.
     - `indicators`: which channels had missing values.
     - `unit`: median interval between samples; 1 without times.
+    - `center`, `knee`: c and d of compressed channels; d = 0 for others.
     """
 
     mean: Float[np.ndarray, " channels"]
     scale: Float[np.ndarray, " channels"]
     indicators: Bool[np.ndarray, " channels"]
     unit: float
+    center: Float[np.ndarray, " channels"]
+    knee: Float[np.ndarray, " channels"]
 
     @property
     def inputs(self) -> int:
@@ -75,7 +81,7 @@ class Preparation:
     ) -> tuple[CaseInputs, Filling]:
         """Inputs for the next samples of a case, and what is kept for those that follow."""
         missing = np.isnan(values)
-        filled = _filled(values, missing, last.values)
+        filled = _filled(_compressed(values, self.center, self.knee), missing, last.values)
         scaled = (filled - self.mean) / self.scale
         inputs = np.concatenate([scaled, missing[:, self.indicators]], axis=1)
         inputs = np.clip(inputs, -1e6, 1e6).astype(np.float32)  # finite in float32
@@ -94,6 +100,8 @@ def learn_preparation(cases: CaseSet) -> Preparation:
     """The preparation of a training set. A channel without any value has mean 0 and scale 1."""
     steps = np.concatenate(cases.values)
     observed = ~np.isnan(steps)
+    center, knee = _heavy_tails(steps)
+    steps = _compressed(steps, center, knee)
     count = np.maximum(observed.sum(axis=0), 1)
     largest = np.abs(steps).max(axis=0, initial=0.0, where=observed)
     size = np.where(largest > 0, largest, 1.0)  # squares must not overflow
@@ -105,7 +113,37 @@ def learn_preparation(cases: CaseSet) -> Preparation:
     if cases.times is not None:
         gaps = np.concatenate([np.diff(times) for times in cases.times])
         unit = float(np.median(gaps)) if len(gaps) else 1.0
-    return Preparation(mean * size, scale, np.asarray((~observed).any(axis=0)), unit)
+    missing = np.asarray((~observed).any(axis=0))
+    return Preparation(mean * size, scale, missing, unit, center, knee)
+
+
+def _heavy_tails(
+    steps: Float[np.ndarray, "steps channels"],
+) -> tuple[Float[np.ndarray, " channels"], Float[np.ndarray, " channels"]]:
+    """Median and lowest decile of deviations of channels with heavy tails; 0 for others."""
+    center, knee = np.zeros(steps.shape[1]), np.zeros(steps.shape[1])
+    for channel, column in enumerate(steps.T):
+        values = column[~np.isnan(column)]
+        if not len(values):
+            continue
+        largest = np.abs(values).max() or 1.0  # squares must not overflow
+        median = np.median(values)
+        low, middle = np.quantile(np.abs(values - median), (0.1, 0.5))
+        heavy = np.std(values / largest) * largest > _HEAVY_TAILS * middle
+        if heavy and low > largest * _SMALLEST_SCALE:
+            center[channel], knee[channel] = median, low
+    return center, knee
+
+
+def _compressed(
+    values: Float[np.ndarray, "time channels"],
+    center: Float[np.ndarray, " channels"],
+    knee: Float[np.ndarray, " channels"],
+) -> Float[np.ndarray, "time channels"]:
+    if not knee.any():
+        return values
+    unit = np.where(knee > 0, knee, 1.0)
+    return np.where(knee > 0, np.arcsinh((values - center) / unit), values)
 
 
 def _filled(

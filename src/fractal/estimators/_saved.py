@@ -37,6 +37,8 @@ def save_estimator(path: str | os.PathLike, estimator: Any) -> None:
             "scale": preparation.scale.tolist(),
             "indicators": preparation.indicators.tolist(),
             "unit": preparation.unit,
+            "center": preparation.center.tolist(),
+            "knee": preparation.knee.tolist(),
         },
         "fitted": estimator._fitted(),
     }
@@ -74,14 +76,14 @@ def load_estimator(path: str | os.PathLike, cls: type) -> Any:
 
 def _preparation(found: dict[str, Any]) -> Preparation:
     mean, scale = (np.array(found[name], np.float64) for name in ("mean", "scale"))
+    center, knee = (np.array(found[name], np.float64) for name in ("center", "knee"))
     indicators, unit = np.array(found["indicators"], bool), float(found["unit"])
-    if not mean.shape == scale.shape == indicators.shape == (len(mean),):
+    scales = np.stack([mean, scale, center, knee])  # raises if the shapes differ
+    if not scales.shape[1:] == indicators.shape == (len(mean),):
         raise ValueError("its scales have inconsistent shapes")
-    if not (
-        np.isfinite(mean).all() and np.isfinite(scale).all() and (scale > 0).all() and unit > 0
-    ):
+    if not (np.isfinite(scales).all() and (scale > 0).all() and (knee >= 0).all() and unit > 0):
         raise ValueError("its scales are not positive and finite")
-    return Preparation(mean, scale, indicators, unit)
+    return Preparation(mean, scale, indicators, unit, center, knee)
 
 
 def _plain(value: Any) -> Any:
