@@ -1,7 +1,7 @@
 """Experiments, one file per question: `python -m experiments.NAME` writes results/NAME.jsonl.
 
-- `clock`, `filter_bank`, `initialization`, `laptop`, `long_memory`, `models`, `morse`, `own_series`,
-  `recall`, `selective`, `speech`, `synthetic`: the experiments.
+- `clock`, `filter_bank`, `initialization`, `laptop`, `long_memory`, `models`, `morse`,
+  `own_series`, `recall`, `selective`, `speech`, `synthetic`: the experiments.
 - `runs`: runs the cases of an experiment; training goes through `fractal.train.compare`.
 - `fitting`, `sithcon`, `signals`, `speeds`: parts of experiments: training on drawn batches, a
   model for comparison, signals.
