@@ -309,10 +309,14 @@ def test_results_of_other_machines_or_settings_are_not_merged():
     from fractal.bench.step import merge
 
     one = {"provenance": {"machine": 1, "versions": 2, "date": 3}, "setting": {"rounds": 5}}
-    one |= {"sources": {"image-mini": "a"}, "megabytes": {"image-mini": 1.0}}
-    two = {**one, "sources": {"text-mini": "b"}, "megabytes": {"text-mini": 2.0}}
+    one |= {"megabytes": {"image-mini": 1.0}, "compile_seconds": {"image-mini": {"s5": 4.0}}}
+    two = {**one, "megabytes": {"text-mini": 2.0}, "compile_seconds": {"text-mini": {"s5": None}}}
     assert merge(one, two)["megabytes"] == {"text-mini": 2.0, "image-mini": 1.0}
-    assert merge(one, {**one, "megabytes": {"image-mini": 3.0}})["megabytes"]["image-mini"] == 3.0
+    seconds = {"text-mini": {"s5": None}, "image-mini": {"s5": 4.0}}
+    assert merge(one, two)["compile_seconds"] == seconds
+    again = {"megabytes": {"image-mini": 3.0}, "compile_seconds": {"image-mini": {"s5": None}}}
+    assert merge(one, {**one, **again})["megabytes"]["image-mini"] == 3.0
+    assert merge(one, {**one, **again})["compile_seconds"] == one["compile_seconds"]
     with pytest.raises(ValueError, match="measured on another machine"):
         merge({**one, "setting": {"rounds": 6}}, two)
 
