@@ -36,3 +36,13 @@ def test_a_line_keeps_its_slope_and_mean_at_every_rate():
         inner = found[0, 5:-5]
         np.testing.assert_allclose(np.diff(inner), 1 / factor)
         np.testing.assert_allclose(found.mean(), line.mean(), rtol=1e-2)
+
+
+def test_what_a_method_cannot_take_or_takes_too_long_for_is_left_out():
+    equal, unequal = [np.zeros((1, 100))] * 3, [np.zeros((1, 90)), np.zeros((1, 100))]
+    assert own_series.rates_of("ROCKET", equal, unequal) is None
+    assert own_series.rates_of("ROCKET", equal, equal) == []
+    assert own_series.rates_of("1-NN DTW", equal, unequal) == ["2×", "4×", "1/2×"]
+    long = [np.zeros((1, 70_000))]
+    assert own_series.rates_of("1-NN DTW", long, long) == []
+    assert own_series.rates_of("1-NN DTW", long * 2, long * 2) is None
