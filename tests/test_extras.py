@@ -1,12 +1,16 @@
 """What works without optional packages, in processes where they cannot be imported."""
 
+import pathlib
+import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
 from fractal._extras import MissingExtra, require
 
+ROOT = pathlib.Path(__file__).parents[1]
 OPTIONAL = (
     *("jax", "jaxlib", "equinox", "optax", "orbax", "tyro", "rich", "matplotlib", "PIL"),
     *("scipy", "pydantic", "pooch", "jinja2"),
@@ -19,6 +23,18 @@ def without(modules, code):
     return subprocess.run(
         [sys.executable, "-c", block + code], capture_output=True, text=True, check=False
     )
+
+
+def test_the_quick_start_lists_every_extra_with_its_contents():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    page = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| `")]
+    listed = {name: contents for names, contents in rows for name in re.findall(r"`(\w+)`", names)}
+    assert set(listed) == set(extras) - {"dev", "docs"}
+    for name, contents in listed.items():
+        inner = re.findall(r"fractal-ssm\[(.*)\]", " ".join(extras[name]))
+        assert re.findall(r"`(\w+)`", contents) == (inner[0].split(",") if inner else [])
 
 
 def test_the_theory_and_the_memory_need_numpy_only(tmp_path):
