@@ -68,9 +68,9 @@ def check_count(
     except TypeError:
         value = None
     if value is None or isinstance(count, bool):
-        raise _wrong(name, "must be a whole number", count)
+        raise _wrong(name, "must be an integer", count)
     if value < smallest:
-        raise _wrong(name, f"must be a whole number of at least {smallest}{why}", count)
+        raise _wrong(name, f"must be an integer of at least {smallest}{why}", count)
     if largest is not None and value > largest:
         raise _wrong(name, f"must be at most {largest}{why}", count)
     return value

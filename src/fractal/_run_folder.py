@@ -1,7 +1,7 @@
 """The files of a run's folder: their names, and how they are read.
 
-The files may come from anyone and from an interrupted run. Everything that is used is checked; a
-wrong file is reported in one line of `UserError`. An incomplete last line of metrics is left out.
+The files may come from anyone and from an interrupted run. Everything that is used is checked; an
+invalid file raises a `UserError` of one line. An incomplete last line of metrics is left out.
 """
 
 import json
@@ -116,7 +116,7 @@ def _checked(logits: np.ndarray, targets: np.ndarray, path: pathlib.Path) -> Pre
         problem = "values are not finite"
     elif targets.dtype.kind in "iu" and targets.ndim == 1:
         if targets.min() < 0 or targets.max() >= logits.shape[1]:
-            problem = f"a target is no class of {logits.shape[1]}"
+            problem = f"a target is not one of {logits.shape[1]} classes"
         targets = targets.astype(np.int64)
     elif targets.size == logits.size:
         targets = targets.reshape(logits.shape).astype(np.float64)

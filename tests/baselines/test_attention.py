@@ -53,7 +53,7 @@ def test_permuting_the_steps_permutes_the_outputs():
     ("call", "message"),
     [
         (lambda: layer(heads=4), "qkv must be a multiple of heads = 4, got 6"),
-        (lambda: layer(heads=0), "heads must be a whole number of at least 1"),
+        (lambda: layer(heads=0), "heads must be an integer of at least 1"),
         (lambda: layer()(jnp.zeros((5, 6)), dt=1.0), "dt must be None"),
         (lambda: layer().initial_state(), "use causal=True"),
         (lambda: layer()(jnp.zeros((5, 6)), layer(causal=True).initial_state()), "causal=True"),

@@ -95,7 +95,7 @@ def test_one_initial_step_size_per_channel_is_drawn_for_both_parts():
         (lambda: layer(kernel="relu"), "kernel must be one of exp, softmax"),
         (lambda: layer(scan="fft"), "scan must be one of convolution, auto"),
         (lambda: layer(kernel="softmax", scan="auto"), "scan must be 'convolution' for kernel"),
-        (lambda: layer(order=0), "order must be a whole number of at least 1"),
+        (lambda: layer(order=0), "order must be an integer of at least 1"),
         (lambda: layer(kernel="softmax").initial_state(), "depends on the length"),
         (lambda: layer(kernel="softmax").step(jnp.zeros(3), jnp.zeros((3, 5), complex)), "no step"),
         (

@@ -78,7 +78,7 @@ def test_steps_and_resumed_calls_equal_one_call():
     ("call", "message"),
     [
         (lambda: layer(window=0), "window must be a finite number above 0"),
-        (lambda: layer(memories=0), "memories must be a whole number of at least 1"),
+        (lambda: layer(memories=0), "memories must be an integer of at least 1"),
         (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(5)), "dt must be one number"),
         (lambda: layer(bidirectional=True).initial_state(), "no step or state"),
     ],

@@ -130,7 +130,7 @@ def test_features_are_not_trained():
     ("call", "message"),
     [
         (lambda: layer(features="cosine"), "features must be one of favor, relu"),
-        (lambda: layer(count=0), "count must be a whole number of at least 1"),
+        (lambda: layer(count=0), "count must be an integer of at least 1"),
         (lambda: layer()(jnp.zeros((5, 6)), dt=1.0), "dt must be None"),
         (lambda: layer().initial_state(), "use causal=True"),
     ],

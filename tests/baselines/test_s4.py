@@ -104,7 +104,7 @@ def test_steps_and_resumed_calls_equal_the_convolution(x64, tolerance):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: layer(length=0), "length must be a whole number of at least 1"),
+        (lambda: layer(length=0), "length must be an integer of at least 1"),
         (lambda: layer(order=5), "order must be even"),
         (lambda: layer(copies=3), "copies must divide width = 2"),
         (lambda: layer()(jnp.zeros((5, 2)), dt=jnp.ones(5)), "dt must be one number"),

@@ -139,7 +139,7 @@ def test_dt_two_on_half_of_the_samples_gives_the_same_states():
         (lambda: layer(C_init="zeros"), "C_init must be one of lecun, trunc, complex_normal"),
         (lambda: layer(discretization="euler"), "discretization must be one of zoh, bilinear"),
         (lambda: layer(dt_min=1), "dt_min must not exceed dt_max"),
-        (lambda: layer(blocks=0), "blocks must be a whole number of at least 1"),
+        (lambda: layer(blocks=0), "blocks must be an integer of at least 1"),
         (lambda: layer()(jnp.zeros((5, 3)), dt=jnp.ones(4)), "dt must be a number or have shape"),
     ],
 )

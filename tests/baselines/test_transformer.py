@@ -80,7 +80,7 @@ def test_streaming_equals_one_call(positions):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: block(mlp=0), "mlp must be a whole number of at least 1"),
+        (lambda: block(mlp=0), "mlp must be an integer of at least 1"),
         (lambda: block(dropout=1.0), r"dropout must lie in \[0, 1\)"),
         (lambda: model(Attention, task="next-token"), "needs a causal mixer"),
     ],

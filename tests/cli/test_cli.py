@@ -52,7 +52,7 @@ def test_verify_exits_1_when_a_property_of_ours_fails(capsys, monkeypatch):
     assert "1 fails" in out
 
 
-def test_memory_prints_errors_for_alpha_beside_legs(capsys, series):
+def test_memory_prints_errors_for_alpha_and_legs(capsys, series):
     code, out, err = run(capsys, "memory", series, "--alpha", "0.9", "--order", "32", "--json")
     found = json.loads(out)
     assert code == 0
@@ -208,7 +208,7 @@ def test_a_series_may_come_through_a_pipe():
 @pytest.mark.parametrize(
     "arguments", ["verify", pytest.param("verify --json", marks=pytest.mark.slow)]
 )
-def test_a_reader_that_has_enough_is_no_failure(arguments):
+def test_a_closed_pipe_is_not_a_failure(arguments):
     command = f"{sys.executable} -m fractal.cli {arguments} | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -90,17 +90,17 @@ def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
         (("data", "listops"), "--out"),
         (
             ("data", "listops", "--out", "x", "--count", "7"),
-            "count must be a whole number of at least 50",
+            "count must be an integer of at least 50",
         ),
         (
             ("data", "listops", "--out", "x", "--count", "-1"),
-            "count must be a whole number of at least 50",
+            "count must be an integer of at least 50",
         ),
         (("data", "listops", "--out", "x", "--count", "1.5"), "--count"),
         (("data", "listops", "--out", "x", "--count", "1" + "0" * 15), "need about 6.6e+03 PB"),
         (
             ("data", "listops", "--out", "x", "--workers", "0"),
-            "workers must be a whole number of at least 1",
+            "workers must be an integer of at least 1",
         ),
         (
             ("data", "listops", "--out", "x", "--workers", "100000"),
@@ -108,7 +108,7 @@ def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
         ),
         (
             ("data", "listops", "--out", "x", "--seed", "-1"),
-            "seed must be a whole number of at least 0",
+            "seed must be an integer of at least 0",
         ),
         (
             ("data", "listops", "--out", "x", "--seed", str(2**32)),
@@ -116,7 +116,7 @@ def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
         ),
         (
             ("data", "pathfinder", "--out", "x", "--count", "-5"),
-            "count must be a whole number of at least 10",
+            "count must be an integer of at least 10",
         ),
         (("data", "pathfinder", "--out", "x", "--count", "1" + "0" * 15), "free"),
         (("data", "pathfinder", "--out", "x", "--size", "33"), "33"),
@@ -124,7 +124,7 @@ def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
         (("data", "pathfinder", "--out", "x", "--preview", "a/x.png"), "a is not a folder"),
         (
             ("data", "pathfinder", "--out", "x", "--seed", "-1"),
-            "seed must be a whole number of at least 0",
+            "seed must be an integer of at least 0",
         ),
         (("data", "pathfinder", "--out", "x", "--workers", "99999"), "workers must be at most"),
         (("data", "image", "--out", "x"), "--out"),
@@ -132,12 +132,12 @@ def test_fetched_data_is_checked_and_counted(capsys, tmp_path, monkeypatch):
         (("data", "text", "--source", "registry"), "registry"),
         (
             ("data", "retrieval", "--out", "x", "--count", "3"),
-            "count must be a whole number of at least 10",
+            "count must be an integer of at least 10",
         ),
         (("data", "retrieval", "--out", "x", "--count", "1" + "0" * 15), "count: 1000000000000000"),
         (
             ("data", "retrieval", "--out", "x", "--seed", "-1"),
-            "seed must be a whole number of at least 0",
+            "seed must be an integer of at least 0",
         ),
     ],
 )

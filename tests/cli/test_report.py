@@ -124,7 +124,7 @@ def test_a_corrupted_benchmark_is_one_line_and_exit_code_2(capsys):
     pathlib.Path("benchmarks/scan.json").write_text('{"milliseconds": {"x": 1}}')
     code, _, err = run(capsys)
     assert code == 2
-    assert err.startswith("fractal: benchmarks/scan.json is no output of `fractal bench scan")
+    assert err.startswith("fractal: benchmarks/scan.json is not the output of `fractal bench scan")
     assert err.count("\n") == 1
 
 

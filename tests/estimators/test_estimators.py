@@ -19,7 +19,7 @@ from fractal.estimators._fit_settings import fit_settings
 from .conftest import TINY
 
 
-def test_waves_of_unequal_lengths_are_told_apart(fitted, waves):
+def test_waves_of_unequal_lengths_are_classified(fitted, waves):
     X, y = waves
     assert fitted.score(X, y) > 0.9
     assert fitted.classes_.tolist() == ["fast", "slow"]
@@ -28,7 +28,7 @@ def test_waves_of_unequal_lengths_are_told_apart(fitted, waves):
     assert (fitted.classes_[found.argmax(axis=1)] == fitted.predict(X)).all()
 
 
-def test_padding_and_other_cases_of_a_batch_do_not_change_an_answer(fitted, waves):
+def test_padding_and_other_cases_of_a_batch_do_not_change_a_prediction(fitted, waves):
     X, _ = waves
     alone = np.concatenate([fitted.predict_proba([x]) for x in X[:3]])
     np.testing.assert_allclose(fitted.predict_proba(X)[:3], alone, atol=1e-5)
@@ -41,7 +41,7 @@ def test_a_seed_makes_fits_equal_and_others_do_not(waves):
     assert not np.array_equal(one, other)
 
 
-def test_the_stream_answers_as_predict_does_for_the_series_so_far(fitted, waves):
+def test_the_stream_predicts_as_predict_does_for_the_series_so_far(fitted, waves):
     x = waves[0][1][:40]
     found = fitted.predict_stream(x)
     assert found.labels.shape == (40,)
@@ -85,7 +85,7 @@ def test_a_bidirectional_model_has_no_stream(waves):
 
 
 @pytest.mark.parametrize("labels", [[3, 7], [1.0, 2.0], [True, False], ["b", "a"]])
-def test_files_keep_answers_settings_and_the_type_of_labels(labels, waves, tmp_path):
+def test_files_keep_predictions_settings_and_the_type_of_labels(labels, waves, tmp_path):
     X, y = waves
     y = np.where(y == "slow", *labels)
     model = FractalClassifier(**TINY).fit(X, y)
@@ -100,13 +100,13 @@ def test_files_keep_answers_settings_and_the_type_of_labels(labels, waves, tmp_p
         FractalRegressor.load(path)
 
 
-def test_a_file_of_a_model_alone_is_no_classifier(fitted, tmp_path):
+def test_a_file_of_a_model_alone_is_not_a_classifier(fitted, tmp_path):
     fractal.save(tmp_path / "m.safetensors", fitted.model_)
     with pytest.raises(ValueError, match="contains a model only"):
         FractalClassifier.load(tmp_path / "m.safetensors")
 
 
-def test_pickle_and_joblib_keep_answers(fitted, waves, tmp_path):
+def test_pickle_and_joblib_keep_predictions(fitted, waves, tmp_path):
     joblib.dump(fitted, tmp_path / "model.joblib")
     for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model.joblib")):
         np.testing.assert_array_equal(again.predict_proba(waves[0]), fitted.predict_proba(waves[0]))
@@ -138,7 +138,7 @@ def test_labels_of_a_table_are_found_by_id(waves):
     np.testing.assert_array_equal(model.predict_proba(table), other.predict_proba(table))
 
 
-def test_times_make_answers_independent_of_the_sampling_rate(waves):
+def test_times_make_predictions_independent_of_the_sampling_rate(waves):
     X, y = waves
     times = [np.arange(len(x)) + 1.0 for x in X]
     model = FractalClassifier(width=8, depth=1, order=4, max_epochs=10, random_state=0)
@@ -249,7 +249,7 @@ def test_the_regressor_predicts_one_number_or_several_and_streams_them(waves, tm
         (lambda m, X, y: clone(m).set_params(class_weight={9: 1}).fit(X, y), "class_weight must"),
     ],
 )
-def test_wrong_input_is_one_line(call, message, waves):
+def test_invalid_input_is_one_line(call, message, waves):
     with pytest.raises(ValueError, match=message) as raised:
         call(FractalClassifier(**TINY), *waves)
     assert "\n" not in str(raised.value)

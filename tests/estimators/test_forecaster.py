@@ -133,7 +133,7 @@ def test_a_constant_series_is_forecast_by_its_value(fitted):
     np.testing.assert_array_equal(fitted.predict(np.full(50, 3.0)), 3.0)
 
 
-def test_a_saved_forecaster_goes_on_as_the_one_in_memory(fitted, tmp_path):
+def test_a_saved_forecaster_resumes_as_the_one_in_memory(fitted, tmp_path):
     fitted.save(tmp_path / "f.safetensors")
     loaded = FractalForecaster.load(tmp_path / "f.safetensors")
     np.testing.assert_array_equal(loaded.predict(), fitted.predict())
@@ -182,7 +182,7 @@ def test_missing_values_and_covariates_known_in_advance_are_used():
 @pytest.mark.parametrize(
     ("options", "y", "line"),
     [
-        ({"horizon": 0}, waves(99), "horizon must be a whole number of at least 1, got 0"),
+        ({"horizon": 0}, waves(99), "horizon must be an integer of at least 1, got 0"),
         ({"quantiles": (0.9, 0.1)}, waves(99), "quantiles must be increasing levels between 0"),
         ({"validation_fraction": 1.5}, waves(99), r"validation_fraction must lie in \[0, 1\)"),
         ({}, waves(40), "y: has a series of 40 steps: a horizon of 24 needs at least 50"),
@@ -198,7 +198,7 @@ def test_missing_values_and_covariates_known_in_advance_are_used():
         ({"random_state": -1}, waves(99), "random_state must be None, a whole number from 0"),
     ],
 )  # fmt: skip
-def test_wrong_series_and_settings_are_named_in_one_line(options, y, line):
+def test_invalid_series_and_settings_are_named_in_one_line(options, y, line):
     with pytest.raises(ValueError, match=f"^{line}") as caught:
         FractalForecaster(**{"horizon": 24, **options}).fit(y)
     assert "\n" not in str(caught.value)

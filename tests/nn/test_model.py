@@ -313,7 +313,7 @@ def test_models_export_for_cpu_cuda_and_tpu(clock):
         (lambda: model(task="next-token", pooling="mean"), "pooling must be 'none'"),
         (lambda: model(task="retrieval", pooling="none"), "pooling must be 'mean' or 'last'"),
         (lambda: model(dtype="float16"), "dtype must be one of"),
-        (lambda: model(inputs=0), "inputs must be a whole number of at least 1"),
+        (lambda: model(inputs=0), "inputs must be an integer of at least 1"),
         (
             lambda: model(task="next-token", mixer=functools.partial(SMALL, bidirectional=True)),
             "needs a causal mixer",

@@ -61,6 +61,6 @@ def test_a_resonant_mode_accumulates_a_signal_of_its_period():
         ({"period": 32, "rate": "path"}, "cannot be combined with rate='path'"),
     ],
 )
-def test_a_wrong_period_is_refused(options, message):
+def test_an_invalid_period_is_rejected(options, message):
     with pytest.raises(ValueError, match=message):
         FractalSSM(4, key=jax.random.key(0), **options)

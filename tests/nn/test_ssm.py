@@ -282,7 +282,7 @@ def test_an_empty_sequence_does_not_change_the_state():
     ("call", "message"),
     [
         (lambda: layer(order=7), "order must be even"),
-        (lambda: layer(width=0), "width must be a whole number of at least 1"),
+        (lambda: layer(width=0), "width must be an integer of at least 1"),
         (lambda: layer(alphas=()), "alphas must contain at least one value"),
         (lambda: layer(alphas=(1.0,)), "alpha must lie in"),
         (lambda: layer(clock="log"), "clock must be one of uniform, scale-invariant"),

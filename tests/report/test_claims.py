@@ -163,7 +163,7 @@ def test_what_the_paper_has_right_would_be_refuted_if_it_were_wrong(claim, monke
     assert claim().verdict == "refuted"
 
 
-def test_condition_table_has_every_printed_entry_beside_the_exact_one():
+def test_condition_table_has_every_printed_entry_and_the_exact_one():
     table = condition_numbers()
     assert len(table) == 24
     worst = max(math.log10(row.published / row.printed) for row in table)

@@ -63,7 +63,7 @@ def test_predictions_are_counted_over_the_seeds(compared):
     assert compared.count("Confusion matrix") == 2
 
 
-def test_the_worst_examples_come_first_and_a_missing_task_is_said(compared):
+def test_the_worst_examples_come_first_and_a_missing_task_is_reported(compared):
     page = check_self_contained(compared)
     worst = [text for text in texts(page, "th") if text.isdigit()]
     # Cross-entropies of the four: 0.127, 0.127, 5.007, 0.744.
@@ -332,7 +332,7 @@ CORRUPTIONS = {
     boolean_logits: "values are bool and int64, not numbers",
     list_metrics: "metrics.jsonl, line 1: is not a JSON object",
     binary_metrics: "metrics.jsonl, line 2: is not JSON",
-    wrong_classes: "a target is no class of 2",
+    wrong_classes: "a target is not one of 2 classes",
     folder_result: "result.json: Is a directory",
 }
 

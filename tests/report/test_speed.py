@@ -51,7 +51,7 @@ def test_benchmarks_as_they_are_published(name):
 def test_a_corrupted_benchmark_is_named(tmp_path, name, text):
     (tmp_path / f"{name}.json").write_text(text)
     with pytest.raises(
-        UserError, match=rf"{name}\.json is no output of `fractal bench {name} --json`"
+        UserError, match=rf"{name}\.json is not the output of `fractal bench {name} --json`"
     ):
         read_benchmark(tmp_path, name)
     assert read_benchmark(tmp_path / "absent", name) is None

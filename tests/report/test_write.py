@@ -34,7 +34,7 @@ def test_a_run_may_be_given_alone_or_in_a_list():
         ({"benchmarks": "nowhere"}, "benchmarks: nowhere: no such folder"),
     ],
 )
-def test_a_wrong_argument_is_a_value_error_that_names_it_and_writes_nothing(arguments, message):
+def test_an_invalid_argument_is_a_value_error_that_names_it_and_writes_nothing(arguments, message):
     write_run(pathlib.Path("run"), config())
     pathlib.Path("file").write_text("")
     with pytest.raises(ValueError, match=message):

@@ -49,7 +49,7 @@ def test_a_ts_file_is_read_as_aeon_reads_it(write):
     assert found.labels == y.tolist()
     for ours, theirs in zip(found.series, X, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert found.said == "2 cases of 2 to 3 steps, 2 channels"
+    assert found.summary == "2 cases of 2 to 3 steps, 2 channels"
 
 
 def test_a_regression_target_of_a_ts_file_is_a_number(write):
@@ -82,7 +82,7 @@ def test_time_stamps_of_a_ts_file_are_numbers_or_dates(write):
         ((TS[TS.index("1.5") :], ""), "made.ts has no cases after @data"),
     ],
 )
-def test_a_wrong_ts_file_is_named_by_line_and_channel(write, change, line):
+def test_an_invalid_ts_file_is_named_by_line_and_channel(write, change, line):
     old, new = change
     assert wrong(write("made.ts", TS.replace(old, new))) == line
 
@@ -102,14 +102,14 @@ def test_a_wide_table_is_read_as_pandas_reads_it(write, delimiter):
     np.testing.assert_array_equal(found.series[1], values[1:])
 
 
-def test_decimal_commas_are_found_and_said(write):
+def test_decimal_commas_are_found_and_reported(write):
     pandas = pytest.importorskip("pandas")
     text = "x;y;class\n1,5;-2;a\n1.234,25;0,5e1;b\n"
     path = write("comma.csv", text)
     table = pandas.read_csv(path, sep=";", decimal=",", thousands=".")
     found = read_cases(path)
     np.testing.assert_array_equal(np.concatenate(found.series), table[["x", "y"]].to_numpy())
-    assert "semicolon-separated, a header, decimal commas" in found.said
+    assert "semicolon-separated, a header, decimal commas" in found.summary
 
 
 def test_the_first_column_is_the_label_in_a_file_without_a_header(write):
@@ -135,7 +135,8 @@ def test_a_long_table_becomes_one_case_per_id(write):
     for ours, (_, theirs) in zip(found.series, table.groupby("id"), strict=True):
         np.testing.assert_array_equal(ours, theirs[["x", "y"]].to_numpy().T)
     assert (
-        "dates as ISO 8601: one sample per row, id 'id', time 'date', label 'label'" in found.said
+        "dates as ISO 8601: one sample per row, id 'id', time 'date', label 'label'"
+        in found.summary
     )
 
 
@@ -155,7 +156,7 @@ def test_irregular_times_are_kept_and_regular_ones_are_not(write):
         ("a,b,label\n1,2,\n", {}, "f.csv, line 2, column 'label': has no label"),
         ("a,b,label\n,,u\n1,2,v\n", {}, "f.csv, line 2: has no values"),
         ("a,b,label\n1,inf,u\n", {}, "f.csv, line 2, column 'b': 'inf' is not finite"),
-        ("a,b\n1,2\n", {}, "f.csv: which column holds the label? Choose with --target: a, b"),
+        ("a,b\n1,2\n", {}, "f.csv: choose the column of the label with --target: a, b"),
         ("a,b\n1,2\n", {"target": "B"}, "target: f.csv: there is no column 'B': choose one of a, b"),  # noqa: E501
         (LONG.replace("3,,u", "3,,w"), {}, "f.csv, line 3, column 'label': the label 'w' differs from 'u' of the same case"),  # noqa: E501
         (LONG.replace("01-03", "01-01"), {}, "f.csv, line 3, column 'date': the time '2024-01-01' is not later than that of the sample before"),  # noqa: E501
@@ -163,7 +164,7 @@ def test_irregular_times_are_kept_and_regular_ones_are_not(write):
         (b"\xff\xfe\x00a", {}, "f.csv is not a text file in UTF-8"),
     ],
 )  # fmt: skip
-def test_a_wrong_table_is_named_by_line_and_column(write, text, options, line):
+def test_an_invalid_table_is_named_by_line_and_column(write, text, options, line):
     assert wrong(write("f.csv", text), **options) == line
 
 
@@ -251,7 +252,7 @@ def test_series_to_forecast_lie_on_a_grid_whose_gaps_are_missing(write, tmp_path
     (record,) = found.records
     np.testing.assert_array_equal(record.values, [[1, 3, np.nan, 5], [2, 4, np.nan, 6]])
     assert record.grid.labels(4, 2) == ["2024-01-01 04:00:00", "2024-01-01 05:00:00"]
-    assert "a step of 1:00:00, 1 missing time filled in" in found.said
+    assert "a step of 1:00:00, 1 missing time filled in" in found.summary
 
 
 def test_days_and_times_of_day_in_two_columns_are_one_time(write):
@@ -288,7 +289,7 @@ def test_rows_without_targets_at_the_end_are_the_known_future(write):
     np.testing.assert_array_equal(record.covariates, [[0, 1, 0, 1]])
 
 
-def test_several_series_are_told_apart_by_their_id(write):
+def test_several_series_are_distinguished_by_their_id(write):
     text = "unique_id,ds,y\nA,1,1\nA,2,2\nB,1,3\nB,2,4\nB,3,5\n"
     records = read_records(write("s.csv", text)).records
     assert [(one.name, one.values.shape[1]) for one in records] == [("A", 2), ("B", 3)]
@@ -306,7 +307,7 @@ def test_several_series_are_told_apart_by_their_id(write):
         ("t,v\n1,2\n2,3\n3,4\n1000000,3\n", {}, "f.csv, line 5, column 't': a gap of 999,997 steps"),  # noqa: E501
     ],
 )  # fmt: skip
-def test_a_wrong_series_is_named_by_line_and_column(write, text, options, line):
+def test_an_invalid_series_is_named_by_line_and_column(write, text, options, line):
     path = write("f.csv", text)
     with pytest.raises(UserError) as caught:
         read_records(path, **options)

@@ -286,7 +286,7 @@ def test_an_official_source_that_fails_is_one_line_and_leaves_nothing(
     assert [path for path in cache.rglob("*") if path.name != "fetched"] == []
 
 
-def test_a_server_that_never_answers_is_passed_over(cache, monkeypatch, capsys, tmp_path):
+def test_a_server_that_never_responds_is_skipped(cache, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(network, "SECONDS", 0.3)
     data = archive({"package/reviews.json": b"[]"})
@@ -331,7 +331,7 @@ def test_without_pooch_the_extra_is_named(cache, server, monkeypatch):
         official(server).fetch("official")
 
 
-def test_a_full_disk_is_no_reason_to_try_another_source(cache, server, monkeypatch, capsys):
+def test_on_a_full_disk_no_other_source_is_tried(cache, server, monkeypatch, capsys):
     def full(*_):
         raise OSError(28, os.strerror(28))
 

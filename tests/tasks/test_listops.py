@@ -153,7 +153,7 @@ def test_generating_never_overwrites(tmp_path):
     with pytest.raises(DataError, match=r"^out: .* already exists"):
         generate(tmp_path / "out", SMALL, seed=0, workers=1)
     with pytest.raises(
-        ValueError, match=r"^count must be a whole number of at least 50 for three files, got 49"
+        ValueError, match=r"^count must be an integer of at least 50 for three files, got 49"
     ):
         generate(tmp_path / "few", SMALL._replace(examples=49), seed=0, workers=1)
 

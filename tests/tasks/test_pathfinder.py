@@ -196,7 +196,7 @@ def test_generating_never_overwrites(tmp_path):
     with pytest.raises(DataError, match=r"^out: .* already exists"):
         generate(tmp_path, SMALL, seed=0, workers=1)
     with pytest.raises(
-        ValueError, match=r"^count must be a whole number of at least 10 for three splits, got 9"
+        ValueError, match=r"^count must be an integer of at least 10 for three splits, got 9"
     ):
         generate(tmp_path / "few", SMALL._replace(examples=9), seed=0, workers=1)
 

@@ -410,7 +410,7 @@ def test_a_marker_is_a_smooth_disc_up_and_left_of_its_pixel_unless_unbiased(radi
     assert disc.sum() / 255 == pytest.approx(fine.sum() / 4, rel=0.05)
 
 
-def test_a_wrong_argument_raises_with_its_name(rng):
+def test_an_invalid_argument_raises_with_its_name(rng):
     with pytest.raises(ValueError, match="resolution must be one of 32, 64, 128, 256, got 48"):
         geometry(48, HARD)
     with pytest.raises(ValueError, match="level must be one of curv_baseline"):

@@ -72,7 +72,7 @@ def test_mini_has_the_means_of_four_samples_of_the_first_second(tmp_path, rng):
 
 
 def test_a_folder_is_needed_and_the_test_set_can_choose_the_checkpoint(folder):
-    with pytest.raises(DataError, match="data: is needed: a folder of recordings"):
+    with pytest.raises(DataError, match="data must be given: a folder of recordings"):
         load("speech")
     task = load("speech", data=folder, validation="test")
     assert len(task.splits.validation) == len(task.splits.test) == 40

@@ -1,4 +1,4 @@
-"""Settings of a model that it does not have are refused, never ignored."""
+"""Settings of a model that it does not have are rejected, never ignored."""
 
 import dataclasses
 
@@ -64,7 +64,7 @@ def made(name, **settings):
         ("transformer", {"norm": "layer"}),
     ],
 )
-def test_a_setting_that_a_model_does_not_have_is_refused(name, settings):
+def test_a_setting_that_a_model_does_not_have_is_rejected(name, settings):
     (setting,) = settings
     with pytest.raises(UserError, match=f"^model.{setting}: the model {name} has no choice of"):
         made(name, **settings)

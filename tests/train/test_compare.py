@@ -55,7 +55,7 @@ def test_a_cut_last_line_is_left_out(tmp_path):
         (b'{"step": true}\n', "line 1: has no step"),
     ],
 )
-def test_wrong_metrics_are_named_in_one_line_and_lost_on_resuming(tmp_path, content, message):
+def test_invalid_metrics_are_named_in_one_line_and_lost_on_resuming(tmp_path, content, message):
     run = write_metrics(tmp_path, b'{"step": 1, "loss": 2.0}\n' + content)
     with pytest.raises(UserError, match=message.replace("line 1", "line 2")):
         learning_curve(run)
@@ -64,7 +64,7 @@ def test_wrong_metrics_are_named_in_one_line_and_lost_on_resuming(tmp_path, cont
 
 
 @pytest.mark.parametrize("content", ["[1]", "{", "3"])
-def test_a_wrong_result_is_one_line(tmp_path, content):
+def test_an_invalid_result_is_one_line(tmp_path, content):
     (tmp_path / "result.json").write_text(content)
     with pytest.raises(UserError, match=r"result.json: is not (a )?JSON"):
         read_result(tmp_path)
@@ -76,6 +76,6 @@ def test_a_run_without_losses_has_no_early_loss(tmp_path):
 
 
 @pytest.mark.parametrize("results", [[{}], [{"model": "a", "metric": "accuracy"}]])
-def test_a_summary_of_something_else_is_refused(tmp_path, results):
+def test_a_summary_of_something_else_is_rejected(tmp_path, results):
     with pytest.raises(ValueError, match="results must be"):
         summarize(results, tmp_path)

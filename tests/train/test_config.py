@@ -107,7 +107,7 @@ DATA = DataConfig("listops")
         (lambda: preset("listops", "tiny"), "preset must be mini, laptop or paper, got 'tiny'"),
     ],
 )
-def test_a_wrong_setting_is_named_in_one_line(make, message):
+def test_an_invalid_setting_is_named_in_one_line(make, message):
     with pytest.raises(UserError) as error:
         make()
     assert message in str(error.value)
@@ -148,7 +148,7 @@ def test_a_folder_may_be_a_path(tmp_path):
         (lambda tree: tree["optimizer"].update(warmup=10**6), "optimizer.warmup must be less"),
     ],
 )
-def test_a_wrong_value_in_a_file_is_named_with_its_path(tmp_path, change, message):
+def test_an_invalid_value_in_a_file_is_named_with_its_path(tmp_path, change, message):
     tree = dataclasses.asdict(preset("listops"))
     change(tree)
     (tmp_path / "config.json").write_text(json.dumps(tree))

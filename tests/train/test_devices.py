@@ -112,7 +112,7 @@ def test_the_number_of_devices_is_fixed_by_the_first_computation():
     count = jax.device_count() + 1
     with pytest.raises(UserError, match="devices: cannot be changed after a computation"):
         join_processes(devices=count)
-    with pytest.raises(UserError, match="devices must be a whole number"):
+    with pytest.raises(UserError, match="devices must be an integer"):
         join_processes(devices=0)
 
 

@@ -303,7 +303,7 @@ def test_a_logger_that_is_not_installed_is_named(tiny, tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-def test_an_interruption_is_no_value_error():
+def test_an_interruption_is_not_a_value_error():
     """`except ValueError` around a loop of runs must not continue with the next run."""
     assert issubclass(Interrupted, KeyboardInterrupt)
     assert not issubclass(Interrupted, Exception)
@@ -330,7 +330,7 @@ def test_loggers_get_every_number(tmp_path, monkeypatch):
     assert Logger.seen == [(4, {"loss": 1.0}), "finished"]
 
 
-def test_a_full_disk_is_said_before_anything_is_written(tiny, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_before_anything_is_written(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints.shutil, "disk_usage", lambda _: types.SimpleNamespace(free=100))
     with pytest.raises(UserError, match=r"no space for a checkpoint in .*; make room"):
         train(tiny, tmp_path / "run")

@@ -115,7 +115,7 @@ print(json.dumps(found))
 """
 
 
-def test_every_wrong_call_is_a_value_error_in_one_line(tmp_path):
+def test_every_invalid_call_is_a_value_error_in_one_line(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", CODE, str(tmp_path)], capture_output=True, text=True, check=True
     )

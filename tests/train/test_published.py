@@ -84,7 +84,7 @@ def test_an_epoch_of_text_has_500_steps_if_nothing_is_held_out():
     assert preset("text", "paper", "s5") == held_out
 
 
-def test_a_wrong_validation_set_is_named():
+def test_an_invalid_validation_set_is_named():
     with pytest.raises(UserError, match=r"^validation must be held-out or test, got 'none'"):
         preset("text", "paper", validation="none")
 

@@ -153,7 +153,7 @@ def factory(width, *, key):
         (lambda: register_model("x", factory, kind="model"), "a model needs the argument 'task'"),
         (lambda: register_model("x", factory, size="order"), "size: the factory of x has no"),
         (lambda: register_model("x", factory, length="long"), "length: the factory of x has no"),
-        (lambda: register_model("x", factory, grain=0), "grain must be a whole number of at"),
+        (lambda: register_model("x", factory, grain=0), "grain must be an integer of at"),
         (
             lambda: register_model("x", factory, max_lr=0.0),
             "max_lr must be a finite number above 0",
@@ -166,14 +166,14 @@ def factory(width, *, key):
             lambda: register_model("x", factory, settings_of=""),
             "settings_of must be the name of a model",
         ),
-        (lambda: register_task("new", fetcher=print), "loader: is needed with a fetcher"),
+        (lambda: register_task("new", fetcher=print), "loader must be given with a fetcher"),
         (lambda: register_task("listops", tasks.from_arrays), "there is already a task 'listops'"),
         (lambda: register_task("listops"), "there is already a task 'listops'"),
-        (lambda: register_task("new"), "loader: is needed: there is no task 'new' yet"),
+        (lambda: register_task("new"), "loader must be given: there is no task 'new' yet"),
         (lambda: register_task("a b", tasks.from_arrays), "name must be a letter followed by"),
     ],
 )
-def test_a_wrong_registration_is_rejected_in_one_line(call, message):
+def test_an_invalid_registration_is_rejected_in_one_line(call, message):
     with pytest.raises(UserError) as error:
         call()
     assert message in str(error.value)

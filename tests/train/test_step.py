@@ -47,7 +47,7 @@ class Stock(eqx.Module):
     norm: eqx.nn.LayerNorm
     dropout: eqx.nn.Dropout
     last: eqx.nn.Linear
-    count: jax.Array  # of whole numbers: carried along, not trained
+    count: jax.Array  # of integers: carried along, not trained
     rate: float = 0.5
 
     def __init__(self, task, *, width, depth, key):
@@ -123,7 +123,7 @@ def test_stock_layers_with_other_fields_are_trained_and_resumed(ema, tmp_path):
     assert losses[-1] < losses[0]
 
 
-def test_a_model_without_parameters_is_refused():
+def test_a_model_without_parameters_is_rejected():
     class Empty(eqx.Module):
         def __init__(self, task, *, width, depth, key):
             pass

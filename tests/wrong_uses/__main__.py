@@ -89,14 +89,14 @@ def command(line: str) -> str:
         code = error.code
     except Exception as error:
         return f"TRACEBACK {type(error).__name__}: {error}".split("\n")[0]
-    said = err.getvalue().strip()
+    shown = err.getvalue().strip()
     if code != 2 or out.getvalue():
-        return f"EXIT {code}: {said}".split("\n")[0]
-    if "\n" in said or not said.startswith("fractal: "):
-        return f"MORE THAN ONE LINE: {said}".split("\n")[0]
+        return f"EXIT {code}: {shown}".split("\n")[0]
+    if "\n" in shown or not said.startswith("fractal: "):
+        return f"MORE THAN ONE LINE: {shown}".split("\n")[0]
     if after := sorted(set(map(str, pathlib.Path().rglob("*"))) - set(before)):
         return f"LEFT BEHIND {after[0]}"
-    return said
+    return shown
 
 
 @functools.cache

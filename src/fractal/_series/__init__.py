@@ -1,5 +1,5 @@
 """Time series in users' files: `.ts`, `.npz`, CSV, Parquet and folders of WAV files.
 
-NumPy and the standard library only. A wrong file is reported in one line of `UserError` that names
-the row and the column.
+NumPy and the standard library only. An invalid file raises a `UserError` of one line that names the
+row and the column.
 """

@@ -27,7 +27,7 @@ class Column:
 
     - `values`: numbers, or seconds since 1970 for times; NaN is missing, and all of a text.
     - `cells`: the text of each cell, without spaces around it.
-    - `fault`: first cell that is no number in a column that has numbers; empty if there is none.
+    - `fault`: first cell that is not a number in a column of numbers; empty if there is none.
     - `format`: of the dates; empty for others.
     """
 

@@ -22,7 +22,7 @@ class Cases:
     - `numeric`: whether the file says that the labels are numbers; None where it does not say.
     - `times`: end of each sample, one array per case; None for regular samples.
     - `channels`: names of the channels.
-    - `said`: how the file was read, in one line.
+    - `summary`: how the file was read, in one line.
     - `ids`: names of the cases, where the file has some.
     """
 
@@ -31,7 +31,7 @@ class Cases:
     numeric: bool | None
     times: list[Float[np.ndarray, " _"]] | None
     channels: list[str]
-    said: str
+    summary: str
     ids: list[str] | None = None
 
     def targets(self) -> Float[np.ndarray, " cases"] | None:

@@ -94,8 +94,8 @@ def _wide(table: DataTable, target: str | None, labeled: bool) -> Cases:
     series = [row[None, :end] for row, end in zip(values, ends.tolist(), strict=True)]
     labels = None if label is None else _labels(table, label, np.arange(len(table)))
     which = "" if label is None else f", label in column {label.name!r}"
-    said = f"{table.said}: one case per row{which}; {described(series)}"
-    return Cases(series, labels, None, None, ["value"], said)
+    summary = f"{table.summary}: one case per row{which}; {described(series)}"
+    return Cases(series, labels, None, None, ["value"], summary)
 
 
 def _wide_label(table: DataTable, target: str | None, labeled: bool) -> Column | None:
@@ -114,7 +114,7 @@ def _wide_label(table: DataTable, target: str | None, labeled: bool) -> Column |
     if found is None and labeled:
         names = ", ".join(table.names[:8])
         raise UserError(
-            f"{table.path}: which column holds the label? Choose with --target: {names}"
+            f"{table.path}: choose the column of the label with --target: {names}"
             + (", …" if len(table.names) > 8 else "")
         )
     return found
@@ -130,7 +130,7 @@ def _long(
         label = named(table, _LABELS)
     if label is None and labeled:
         raise UserError(
-            f"{table.path}: which column holds the label? Choose with --target: "
+            f"{table.path}: choose the column of the label with --target: "
             f"{', '.join(name for name in table.names if name != ids.name)}"
         )
     times = find_times(table, time, {ids.name} | ({label.name} if label else set()))
@@ -151,14 +151,14 @@ def _long(
     regular = all(map(is_regular, ends)) and len({_step(one) for one in ends}) <= 1
     parts = [f"id {ids.name!r}", *([f"time {times.name!r}"] if times else [])]
     parts += [f"label {label.name!r}"] if label else []
-    said = f"{table.said}: one sample per row, {', '.join(parts)}; {described(series)}"
+    summary = f"{table.summary}: one sample per row, {', '.join(parts)}; {described(series)}"
     return Cases(
         series,
         labels if label else None,
         None,
         None if regular or times is None else ends,
         [column.name for column in columns],
-        said,
+        summary,
         list(rows_by_id(ids)),
     )
 

@@ -1,4 +1,4 @@
-"""The front door: a file or folder, read by its kind."""
+"""Entry points: read a file or folder by its type."""
 
 import pathlib
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def _kind(path: pathlib.Path) -> str:
     for kind in (".ts", ".npz", ".parquet", *_TEXT):
         if name.endswith(kind):
             return kind
-    raise UserError(f"{path}: what kind of file is it? Its name must be that of {_KINDS}")
+    raise UserError(f"{path}: unknown type of file; expected {_KINDS}")
 
 
 def _table(path: pathlib.Path, kind: str) -> DataTable:
@@ -75,7 +75,7 @@ def _table(path: pathlib.Path, kind: str) -> DataTable:
 
 def _with_labels(path: pathlib.Path, cases: Cases, labeled: bool) -> Cases:
     if labeled and cases.labels is None:
-        raise UserError(f"{path}: has no labels")
+        raise UserError(f"{path}: has no labels, which fractal fit needs")
     return cases
 
 

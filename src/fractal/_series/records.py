@@ -72,12 +72,12 @@ class Record:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Records:
-    """Series with the same channels; `said` is how the file was read, in one line."""
+    """Series with the same channels; `summary` is how the file was read, in one line."""
 
     records: list[Record]
     channels: list[str]
     covariates: list[str]
-    said: str
+    summary: str
 
 
 def records_of(
@@ -113,7 +113,7 @@ def records_of(
     x = _finite(table, known) if known else np.zeros((0, len(table)))
     found = [_record(table, name, rows, y, x, times) for name, rows in rows_of.items()]
     parts = [
-        f"{table.said}: {counted(len(found), 'series')[:-1] if len(found) > 1 else '1 series'}"
+        f"{table.summary}: {counted(len(found), 'series')[:-1] if len(found) > 1 else '1 series'}"
     ]
     parts.append(f"channels {_names(chosen)}")
     parts += [f"time {times.name!r}, {_step(found[0].grid)}"] if times else []

@@ -28,14 +28,14 @@ class DataTable:
 
     - `lines`: line in the file of each row; None where rows are counted from 1.
     - `header`: whether the file names the columns.
-    - `said`: how the file was read.
+    - `summary`: how the file was read.
     """
 
     path: pathlib.Path
     columns: list[Column]
     lines: Sequence[int] | None
     header: bool
-    said: str
+    summary: str
 
     @property
     def names(self) -> list[str]:
@@ -167,7 +167,7 @@ def _is_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names the columns.
 
     It does if none of its cells is a value; if it has more names than values, one of them above
-    values; or if, beside a name, it counts the samples.
+    values; or if, next to a name, it counts the samples.
     """
     first, rest = rows[0], rows[1:_LOOKED_AT]
     words = [not is_value(cell) for cell in first]

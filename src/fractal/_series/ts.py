@@ -47,14 +47,14 @@ def read_ts(path: pathlib.Path) -> Cases:
         raise UserError(f"{path} has no cases after @data")
     names = [f"channel {index}" for index in range(1, len(series[0]) + 1)]
     stamps = ", time stamps" if stamped else ""
-    said = f"{described(series)}{stamps}"
+    summary = f"{described(series)}{stamps}"
     return Cases(
         series,
         labels if labeled else None,
         numeric if labeled else None,
         times if stamped else None,
         names,
-        said,
+        summary,
     )
 
 

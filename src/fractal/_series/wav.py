@@ -28,7 +28,7 @@ def read_wav_folder(folder: pathlib.Path) -> Cases:
     classes = [path.parent.relative_to(folder).as_posix() for path in files]
     if "." in classes and len(set(classes)) > 1:
         first = files[classes.index(".")]
-        raise UserError(f"{first}: lies beside the folders of the classes, not in one of them")
+        raise UserError(f"{first}: move it into one of the folders, which name the classes")
     read = [read_wav(path) for path in files]
     for path, (values, _) in zip(files, read, strict=True):
         if len(values) != len(read[0][0]):

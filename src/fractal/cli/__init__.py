@@ -26,14 +26,14 @@ _COMMANDS = {
     "eval": _Command("train", "Eval", "evaluate a run's best checkpoint on the test set"),
     "compare": _Command("compare", "Compare", "train several models with the same budget"),
     "fit": _Command("fit", "Fit", "fit a classifier or regressor to the series of a file"),
-    "predict": _Command("predict", "Predict", "predict with what fractal fit has written"),
+    "predict": _Command("predict", "Predict", "predict with a model of fractal fit"),
     "forecast": _Command("forecast", "Forecast", "forecast the series of a file"),
     "data": _Command("data", "Data", "generate or download the data of a task"),
     "verify": _Command("verify", "Verify", "check every claim of the paper"),
     "memory": _Command("memory", "Memory", "compress the columns of a CSV file"),
     "bench": _Command("bench", "Bench", "measure speed"),
     "export": _Command("export", "Export", "write a model as C, ONNX or StableHLO"),
-    "report": _Command("report", "Report", "write an HTML page of runs, or of all evidence"),
+    "report": _Command("report", "Report", "write an HTML page about runs, or the paper's claims"),
 }
 
 

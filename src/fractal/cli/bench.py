@@ -19,7 +19,7 @@ _Case = Literal[
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """Measure the speed of this library and of alternatives, in turns in one process.
+    """Measure the speed of this library and of alternatives, interleaved in one process.
 
     Example: fractal bench memory --json
 

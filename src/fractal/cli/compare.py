@@ -28,12 +28,12 @@ from ..train import (
 from .console import Stdout
 from .parse import NO_HINT
 from .plugins import import_plugins
-from .settings import Settled
+from .settings import RunCommand
 from .train import CORES, TASKS, command_hints, with_data
 
 
 @dataclasses.dataclass(frozen=True)
-class Compare(Settled):
+class Compare(RunCommand):
     """Train several models with the same data, steps, width and parameter count.
 
     The same command resumes an interrupted comparison. Settings such as --model.depth 3 apply to

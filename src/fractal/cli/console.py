@@ -6,7 +6,7 @@ from rich.console import Console
 
 
 class Stdout(Console):
-    """Rich's console, for which a closed pipe is no error."""
+    """Rich's console, for which a closed pipe is not an error."""
 
     def __init__(self):
         super().__init__(width=None if sys.stdout.isatty() else 160)

@@ -179,7 +179,7 @@ _DATA = {"image": "CIFAR-10", "text": "the IMDB reviews", "smnist": "MNIST", "ps
 def _download(name: str) -> Any:
     what = _DATA.get(name, f"the data of task {name}")
     description = (
-        f"Download {what} and prepare it for training, in ~/.cache/fractal or the folder in "
+        f"Download {what}, verify, and prepare for training in ~/.cache/fractal or the folder in "
         f"FRACTAL_DATA.\n\nExample: fractal data {name}"
     )
     found = tyro.conf.subcommand(name, description=description, default=Download(name))

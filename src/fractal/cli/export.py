@@ -34,7 +34,7 @@ class Export:
         plugin: Python file or module that registers models.
     """
 
-    model: Annotated[pathlib.Path, tyro.conf.Positional]
+    model: Annotated[pathlib.Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
     to: Literal["c", "onnx", "stablehlo"]
     out: pathlib.Path
     prefix: str = "model"
@@ -63,8 +63,8 @@ class Export:
         }
         for name in given:
             if name not in of_target:
-                targets = "c" if name in ("dtype", "weights") else "onnx and stablehlo"
-                raise UserError(f"must be given for {targets} only", argument=name)
+                targets = "c" if name in ("dtype", "weights") else "onnx or stablehlo"
+                raise UserError(f"must be left out unless --to is {targets}", argument=name)
         return {"prefix": self.prefix, **given}
 
     def _write(self, model: Any, options: dict[str, Any]) -> list[pathlib.Path]:

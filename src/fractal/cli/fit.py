@@ -22,7 +22,7 @@ from .result_folder import check_out, whole_folder, write_page, write_run
 
 _HELD_OUT = 0.2
 _FEWEST = 10  # cases of which some are held out
-_MOST_CLASSES = 20  # whole numbers as labels
+_MOST_CLASSES = 20  # integers as labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Fit:
 
     Files: .ts (UCR/UEA), .npz (arrays X and y), .csv, .tsv or .parquet (one case per row, or one
     sample per row with an id), or a folder with one folder of WAV files per class. How the file was
-    read is said on stderr. The result is a folder with the model, its scores and a report page.
+    read is reported on stderr. The result is a folder with the model, its scores and a report page.
 
     Example: fractal fit recordings.csv --target label
 
@@ -40,15 +40,16 @@ class Fit:
         target: column of the label, or array of an .npz file.
         test: file with the test set; by default a fifth of the cases is held out.
         out: folder for the results; default runs/fit-NAME.
-        id: column that tells cases apart, in a table with one sample per row.
+        id: column that identifies the case, in a table with one sample per row.
         time: column with the times of the samples.
-        labels: classes, numbers (regression), or auto.
-        epochs: largest number of epochs of training.
+        labels: classes; numbers (regression); or auto: classes if the labels are text or at most
+            20 different integers.
+        epochs: maximum number of epochs of training.
         seed: seed of the weights, of the order of the data and of the held-out cases.
         json: print one JSON object.
     """
 
-    file: Annotated[pathlib.Path, tyro.conf.Positional]
+    file: Annotated[pathlib.Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
     target: Annotated[str | None, NO_HINT] = None
     test: Annotated[pathlib.Path | None, NO_HINT] = None
     out: Annotated[pathlib.Path | None, NO_HINT] = None
@@ -66,7 +67,7 @@ class Fit:
         numbers = self._are_numbers(cases)
         for path, found in ((self.file, cases), (self.test, test)):
             if found is not None:
-                print(f"{path}: {found.said}", file=sys.stderr)
+                print(f"{path}: {found.summary}", file=sys.stderr)
         keep_freed_memory()
         if test is None:
             cases, test = _held_out(cases, numbers, self.seed)
@@ -195,7 +196,7 @@ def _summary(estimator: Any, cases: Cases, numbers: bool) -> dict[str, Any]:
 def _scores(
     estimator: Any, test: Cases, numbers: bool, path: pathlib.Path
 ) -> tuple[dict[str, float], Predictions]:
-    """Scores on the test set beside those of a constant answer, and the predictions."""
+    """Scores on the test set, those of a constant prediction, and the predictions."""
     X, times = arrays_of(test)
     y = targets_of(test, numbers, path)
     if numbers:

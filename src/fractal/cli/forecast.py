@@ -40,19 +40,19 @@ class Forecast:
         file: file with one or several series.
         horizon: number of steps to forecast.
         target: columns to forecast, separated by commas; by default all columns of numbers.
-        covariates: columns that are known in advance, separated by commas; rows at the end without
-            targets hold their future.
+        covariates: columns that are known in advance, separated by commas; their future values are
+            in rows at the end without targets.
         period: season in steps, such as 24 for hours of a day; several separated by commas.
         quantiles: levels of the quantiles, separated by commas.
         out: folder for the results; default runs/forecast-NAME.
-        id: column that tells series apart.
+        id: column that identifies the series.
         time: column with the times.
-        steps: largest number of train steps.
+        steps: maximum number of train steps.
         seed: seed of the weights and of the training.
         json: print one JSON object.
     """
 
-    file: Annotated[pathlib.Path, tyro.conf.Positional]
+    file: Annotated[pathlib.Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
     horizon: int = 24
     target: Annotated[str | None, NO_HINT] = None
     covariates: Annotated[str | None, NO_HINT] = None
@@ -78,7 +78,7 @@ class Forecast:
             time=self.time,
         )
         self._check_future(records)
-        print(f"{self.file}: {records.said}", file=sys.stderr)
+        print(f"{self.file}: {records.summary}", file=sys.stderr)
         keep_freed_memory()
         forecaster = self._forecaster(levels, periods)
         began = time.monotonic()
@@ -93,7 +93,7 @@ class Forecast:
             missing = write_page(place)
         if missing:
             print(missing, file=sys.stderr)
-        print(_said(result, folder), file=sys.stderr)
+        print(_summary(result, folder), file=sys.stderr)
         if self.json:
             print(json.dumps({**result, "folder": str(folder), "forecast": rows}))
         else:
@@ -222,7 +222,7 @@ def _predictions(errors: dict[str, Any]) -> Predictions | None:
     )
 
 
-def _said(result: dict[str, Any], folder: pathlib.Path) -> str:
+def _summary(result: dict[str, Any], folder: pathlib.Path) -> str:
     return (
         f"test: mean squared error {result['test_mse']:.4g} (last value "
         f"{result['last_value_mse']:.4g}), R² {result['test_r2']:.3f}, {result['test_origins']} "

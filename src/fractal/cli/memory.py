@@ -37,7 +37,7 @@ class Memory:
         json: print one JSON object instead of tables.
     """
 
-    file: Annotated[pathlib.Path, tyro.conf.Positional]
+    file: Annotated[pathlib.Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
     alpha: float = 0.9
     order: int = 64
     plot: Annotated[pathlib.Path | None, NO_HINT] = None
@@ -53,7 +53,9 @@ class Memory:
         with np.errstate(over="ignore"):
             spread = series.samples.std(axis=0)
         if not np.isfinite(spread).all():
-            raise UserError(f"{self.file} contains numbers too large to square (above 1e150)")
+            raise UserError(
+                f"{self.file} contains numbers above 1e150, too large to square: rescale it"
+            )
         ages = sample_ages(len(series.samples))
         recalled = {
             _label(alpha): self._memory(alpha, series.samples).recall(ages)

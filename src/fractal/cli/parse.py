@@ -1,4 +1,4 @@
-"""One reading of the command line by tyro, whose errors become one line."""
+"""Parse the command line with tyro; its errors become one line."""
 
 import contextlib
 import dataclasses
@@ -24,7 +24,7 @@ NO_HINT = tyro.conf.arg(help_behavior_hint="")
 """Marks an option without a default value, so that its help does not end in "(default: None)"."""
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}  # as tyro writes them
 _OPTION = "--model.options."
-_EXPECTED = {"INT": "a whole number", "FLOAT": "a number"}
+_EXPECTED = {"INT": "an integer", "FLOAT": "a number"}
 _CONFIG = (
     tyro.conf.OmitSubcommandPrefixes,
     tyro.conf.FlagCreatePairsOff,
@@ -36,7 +36,7 @@ _CONFIG = (
 def parse(kind: Any, arguments: Sequence[str], program: str) -> Any:
     """The command of class `kind` that the arguments describe.
 
-    Raises `UserError` for wrong arguments, and `SystemExit` after `--help`.
+    Raises `UserError` for invalid arguments, and `SystemExit` after `--help`.
     """
     options = None
     if any(field.name == "options" for field in dataclasses.fields(kind)):
@@ -93,7 +93,7 @@ def _one_line(event: Any, kind: Any, arguments: Sequence[str], program: str) -> 
             return f"{_name(event.argument)}: needs a value"
         case "InstantiationFailure":
             return _wrong_value(event, arguments)
-    return f"wrong arguments; see {program} --help"
+    return f"invalid arguments; see {program} --help"
 
 
 def _wrong_value(event: Any, arguments: Sequence[str]) -> str:

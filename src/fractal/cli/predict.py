@@ -29,14 +29,14 @@ class Predict:
     Args:
         model: folder that fractal fit has written, or its file model.safetensors.
         file: file or folder of the series, as for fractal fit; labels are not needed.
-        target: column of the label, if the file has one, which is compared.
-        id: column that tells cases apart, in a table with one sample per row.
+        target: column of the true label, if the file has one; the score is printed on stderr.
+        id: column that identifies the case, in a table with one sample per row.
         time: column with the times of the samples.
         json: print one JSON object.
     """
 
-    model: Annotated[pathlib.Path, tyro.conf.Positional]
-    file: Annotated[pathlib.Path, tyro.conf.Positional]
+    model: Annotated[pathlib.Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
+    file: Annotated[pathlib.Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
     target: Annotated[str | None, NO_HINT] = None
     id: Annotated[str | None, NO_HINT] = None
     time: Annotated[str | None, NO_HINT] = None
@@ -48,7 +48,7 @@ class Predict:
         cases = read_cases(
             self.file, target=self.target, identity=self.id, time=self.time, labeled=False
         )
-        print(f"{self.file}: {cases.said}", file=sys.stderr)
+        print(f"{self.file}: {cases.summary}", file=sys.stderr)
         estimator = _loaded(path, kind)
         if len(cases.channels) != estimator.n_channels_:
             raise UserError(

@@ -1,4 +1,4 @@
-"""`fractal report`: one HTML page of runs, or of claims and evidence."""
+"""`fractal report`: one HTML page about runs, or about the paper's claims and speed."""
 
 import dataclasses
 import pathlib
@@ -14,9 +14,9 @@ from .plugins import import_plugins
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """Write one HTML page of your runs, or, without runs, of the claims and the evidence.
+    """Write one HTML page about your runs or, without runs, about the paper's claims and speed.
 
-    The page needs no network. Of runs it shows scores over seeds, learning curves, settings that
+    The page needs no network. For runs it shows scores over seeds, learning curves, settings that
     differ, predictions on the test set, the worst examples, speed, memory and provenance.
 
     Example: fractal report runs/compare-listops-mini
@@ -30,10 +30,14 @@ class Report:
         plugin: Python file or module that registers models and tasks.
     """
 
-    runs: Annotated[tuple[pathlib.Path, ...], tyro.conf.Positional, NO_HINT] = ()
+    runs: Annotated[
+        tuple[pathlib.Path, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="[RUN …]", help_behavior_hint=""),
+    ] = ()
     out: pathlib.Path = pathlib.Path("report")
-    data: pathlib.Path | None = None
-    benchmarks: pathlib.Path | None = None
+    data: Annotated[pathlib.Path | None, NO_HINT] = None
+    benchmarks: Annotated[pathlib.Path | None, NO_HINT] = None
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
 
     def run(self) -> int:

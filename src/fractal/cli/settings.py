@@ -69,8 +69,8 @@ class Settings:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Settled:
-    """What `fractal train` and `fractal compare` share: the settings of runs, as options.
+class RunCommand:
+    """Base class of `fractal train` and `fractal compare`: the settings of runs, as options.
 
     Args:
         plugin: Python file or module that registers models and tasks.

@@ -33,7 +33,7 @@ from ..train import (
 from .console import Stdout
 from .parse import NO_HINT
 from .plugins import import_plugins
-from .settings import Settled
+from .settings import RunCommand
 
 CORES = len(cores())
 TASKS, MODELS = (
@@ -42,7 +42,7 @@ TASKS, MODELS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Train(Settled):
+class Train(RunCommand):
     """Train a model on a task, or resume a run.
 
     All settings of a run are options, and all default to the preset's. Further arguments of the
@@ -61,14 +61,14 @@ class Train(Settled):
         seed: seed of the weights, the order of the data and dropout.
         resume: resume the run in this folder.
         config: take all settings from this JSON file, such as a run's config.json.
-        log: a further logger: tensorboard, wandb or trackio.
-        show: print the settings as JSON, and do nothing else.
+        log: an additional logger: tensorboard, wandb or trackio.
+        show: print the settings as JSON and exit.
         json: print the scores as one JSON object.
         devices: virtual CPU devices that share a batch; default 1.
         sequence_shards: devices that share each sequence; default 1.
         coordinator: HOST:PORT of the first of several processes, or auto (Slurm, MPI).
         processes: number of processes.
-        process: number of this process, from 0.
+        process: index of this process, from 0.
     """
 
     task: Annotated[
@@ -244,7 +244,7 @@ class Eval:
         plugin: Python file or module that registers models and tasks.
     """
 
-    run_folder: Annotated[pathlib.Path, tyro.conf.Positional]
+    run_folder: Annotated[pathlib.Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN-FOLDER")]
     plugin: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
 
     def run(self) -> int:

@@ -14,7 +14,7 @@ DEFAULT_FOLDER = pathlib.Path("benchmarks")
 _NOTES = {
     "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "
     "`jax.lax.associative_scan` over complex numbers, written from S5's published description. "
-    "s5-pytorch: the PyPI package on CPU, measured apart from the others, in turns with ours.",
+    "s5-pytorch: the PyPI package on CPU, measured apart from the others, interleaved with ours.",
     "stream": "One sample per call of a compiled model (`Streaming`), with JAX's asynchronous "
     "dispatch on and off; the same steps within one compiled program; a call without arithmetic.",
     "torch": "s5-pytorch: the PyPI package. Memory: what one gradient adds to the peak of a "
@@ -61,7 +61,7 @@ def read_benchmark(folder: pathlib.Path, name: str) -> Benchmark | None:
         found = json.loads(path.read_bytes())
         return Benchmark(make(found), _setting(found))
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        raise UserError(f"{path} is no output of `{command(name)}`; run it again") from None
+        raise UserError(f"{path} is not the output of `{command(name)}`; run it again") from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
 
@@ -80,9 +80,9 @@ def _quartiles(row: Mapping) -> Quartiles:
 def _number(value: object) -> float:
     """A positive number: a time, or a size."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     if not 0 < value < math.inf:
-        raise ValueError(f"{value!r} is no time")
+        raise ValueError(f"{value!r} is not a time")
     return float(value)
 
 

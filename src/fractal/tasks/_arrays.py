@@ -44,12 +44,12 @@ def from_arrays(
 
     **Arguments:**
 
-    - `sequences`: one array per example, of any lengths: whole numbers (time,) are token ids,
+    - `sequences`: one array per example, of any lengths: integers (time,) are token ids,
       floats (time,) or (time, channels) are real values. A pair of such for `"retrieval"`.
-    - `labels`: whole numbers from 0 are classes; floats (examples,) or (examples, outputs) are the
+    - `labels`: integers from 0 are classes; floats (examples,) or (examples, outputs) are the
       targets of a regression.
     - `name`: name of the task.
-    - `kind`: by default `"classification"` for whole numbers, `"regression"` for floats.
+    - `kind`: by default `"classification"` for integers, `"regression"` for floats.
     - `validation`, `test`: a share of the examples, drawn at random, or `(sequences, labels)`.
     - `seed`: of that draw.
     - `length`: steps to which sequences are padded; default: the longest.
@@ -179,7 +179,7 @@ def _document(
     if array.dtype.kind == "f" and array.ndim in (1, 2) and array.size:
         return _floats(argument, array).reshape(len(array), -1)
     raise UserError(
-        "must be whole numbers (time,), which are token ids, or floats (time,) or "
+        "must be integers (time,), which are token ids, or floats (time,) or "
         f"(time, channels), not empty; got {array.dtype} {array.shape}",
         argument=argument,
     )
@@ -196,13 +196,13 @@ def _labels(argument: str, value: Any, kind: Kind | None) -> Labels:
     if not regression and array.dtype.kind in "iu" and array.ndim == 1 and array.size:
         if not 0 <= int(array.min()) <= int(array.max()) <= _LARGEST_CLASS:
             raise UserError(
-                f"classes must be whole numbers from 0, got {array.min()} to {array.max()}",
+                f"classes must be integers from 0, got {array.min()} to {array.max()}",
                 argument=argument,
             )
         return array.astype(np.int32)
     expected = "floats (examples,) or (examples, outputs)" if regression else ""
     raise UserError(
-        f"must be {expected or 'whole numbers (examples,), which are classes'}, not empty; "
+        f"must be {expected or 'integers (examples,), which are classes'}, not empty; "
         f"got {array.dtype} {array.shape}",
         argument=argument,
     )

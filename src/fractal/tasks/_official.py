@@ -28,7 +28,9 @@ class File:
 
 @dataclasses.dataclass(frozen=True)
 class Official:
-    """- `files`: what is downloaded.
+    """Files on the authors' servers.
+
+    - `files`: what is downloaded.
     - `members`: regular expression of the files that are kept from a .tar.gz archive, with their
       folders; None keeps the downloaded files as they are.
     """

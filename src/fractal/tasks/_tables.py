@@ -18,7 +18,7 @@ class Line:
         return DataError(f"{self.path}, line {self.number}: {what}")
 
     def label(self, text: str, classes: int) -> int:
-        """Parse a class, written as a whole number or as a float."""
+        """Parse a class, written as an integer or as a float."""
         try:
             value = float(text)
         except ValueError:

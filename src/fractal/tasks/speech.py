@@ -49,8 +49,8 @@ def load_speakers(request: Request) -> Task:
 def _load(name: str, request: Request, by_speaker: bool) -> Task:
     if request.data is None:
         raise DataError(
-            "is needed: a folder of recordings named {digit}_{speaker}_{index}.wav, such as those "
-            "of the Free Spoken Digit Dataset",
+            "must be given: a folder of recordings named {digit}_{speaker}_{index}.wav, such as "
+            "those of the Free Spoken Digit Dataset",
             argument="data",
         )
     recordings = read_recordings(request.data)

@@ -1,8 +1,8 @@
 """Checkpoints of a run by Orbax: the last few, and the best one.
 
-Each checkpoint has a manifest with the shape of every array and a checksum of every file. It tells
-a corrupted checkpoint (a checksum differs) from a mismatched one (intact, but of another model or
-optimizer) before anything is restored.
+Each checkpoint has a manifest with the shape of every array and a checksum of every file. It
+distinguishes a corrupted checkpoint (a checksum differs) from a mismatched one (intact, but of
+another model or optimizer) before anything is restored.
 """
 
 import hashlib

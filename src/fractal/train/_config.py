@@ -1,6 +1,6 @@
 """The settings of a run, validated alike in Python, in JSON and on the command line.
 
-A wrong value raises `UserError` with the path of the setting, such as `model.width`.
+An invalid value raises `UserError` with the path of the setting, such as `model.width`.
 """
 
 import dataclasses

@@ -60,7 +60,7 @@ def _join(coordinator: str | None, processes: int | None, process: int | None) -
     coordinator = coordinator or os.environ.get(_COORDINATOR)
     if coordinator is None:
         if processes is not None or process is not None:
-            raise UserError("is required if processes or process is given", argument="coordinator")
+            raise UserError("must be given with processes or process", argument="coordinator")
         return True
     try:
         if coordinator == "auto":

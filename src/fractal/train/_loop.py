@@ -62,7 +62,7 @@ def train(
       predictions.safetensors and model.safetensors.
     - `resume`: whether to continue from the last checkpoint in `folder`. Resuming an interrupted
       run reproduces its losses exactly.
-    - `loggers`: further loggers: `"tensorboard"`, `"wandb"`, `"trackio"`, or objects with the
+    - `loggers`: additional loggers: `"tensorboard"`, `"wandb"`, `"trackio"`, or objects with the
       methods `log(metrics, step)` and `finish()`.
     - `workers`: number of processes that generate data.
     - `sequence_shards`: number of devices that share each sequence, for sequences that do not fit

@@ -20,7 +20,7 @@ from ._config import ModelConfig
 
 Kind = Literal["mixer", "block", "model"]
 
-# Arguments that are no options: the settings give them to every factory that has them.
+# Arguments that are not options: the settings give them to every factory that has them.
 _GIVEN = ("self", "task", "width", "depth", "key")
 _PASSED = {
     "mixer": ("bidirectional", "dropout"),

@@ -58,9 +58,9 @@ def register_task(
     if loader is not None:
         tasks.register(name, loader, fetcher=fetcher)
     elif fetcher is not None:
-        raise UserError("is needed with a fetcher", argument="loader")
+        raise UserError("must be given with a fetcher", argument="loader")
     elif name not in tasks.names():
-        raise UserError(f"is needed: there is no task {name!r} yet", argument="loader")
+        raise UserError(f"must be given: there is no task {name!r} yet", argument="loader")
     elif name in _PRESETS:
         raise UserError(f"there is already a task {name!r}: choose another name", argument="name")
     _PRESETS[name] = _Presets(

@@ -1,9 +1,9 @@
 """Spoken digits by raw waveform, of known speakers.
 
 mini: `fractal train speech --data DIR`
-    DIR is the folder of the Free Spoken Digit Dataset. Causal, so that the model can be read while
-    a recording is heard. Some minutes on two cores; its accuracy was not measured. That of smaller
-    models is in the experiment `speech`.
+    DIR is the folder of the Free Spoken Digit Dataset. Causal, so that there is a prediction after
+    every sample. Some minutes on two cores; its accuracy was not measured. That of smaller models
+    is measured by the experiment `speech`.
 
 paper: `fractal train speech --preset paper --data DIR`
     All samples of a recording. There are no published settings, these are our own. Not run here.

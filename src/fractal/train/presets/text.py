@@ -72,7 +72,7 @@ PAPER_TEST = Config(
     checkpoint_every=_EPOCH,
     log_every=100,
 )
-# An epoch has a tenth less steps where a tenth is held out.
+# An epoch has a tenth fewer steps where a tenth is held out.
 PAPER = dataclasses.replace(
     with_steps(PAPER_TEST, 35 * 450), data=DataConfig("text", preset="paper", batch=50)
 )
