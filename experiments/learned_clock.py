@@ -1,4 +1,4 @@
-"""The experiments on the learned clock as tables: Morse code, synthetic and mini tasks, speech."""
+"""The experiments on speed and selective rates as tables: Morse code, speech, synthetic, mini."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -133,7 +133,7 @@ def synthetic(lines: Sequence[Line]) -> Table:
 
 
 def selective(lines: Sequence[Line]) -> Table:
-    """Fixed and learned rates with both clocks."""
+    """Fixed and selective rates with both clocks."""
     rows: list[tuple[Cell, ...]] = [
         (
             task, clock, rate, round(over(seeds, "parameters").mean), steps, len(seeds),
@@ -148,7 +148,7 @@ def selective(lines: Sequence[Line]) -> Table:
         "test accuracy",
     )  # fmt: skip
     return Table(
-        "Fixed and selective clocks on the mini tasks",
+        "Fixed and selective rates on the mini tasks",
         header,
         rows,
         command("selective"),

@@ -1,4 +1,4 @@
-"""Morse code learned at one speed: which models read it at others, and after a pause?
+"""Morse code learned at one speed: which models recognize it at others, and after a pause?
 
 `python -m experiments.morse`, about a quarter of an hour of CPU time
 

@@ -1,4 +1,4 @@
-"""How good is the classifier without settings, beside what one would use instead?
+"""How good is the classifier with default settings, compared with established methods?
 
 `python -m experiments.own_series`, some hours of CPU time
 
@@ -132,7 +132,7 @@ def at_rate(x: np.ndarray, factor: float) -> np.ndarray:
 
 
 def make(method: str, seed: int) -> Any:
-    """A classifier without settings."""
+    """A classifier with default settings."""
     if method == "fractal":
         return FractalClassifier(random_state=seed)
     if method == "fractal, scale-invariant":

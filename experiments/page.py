@@ -154,7 +154,7 @@ def _synthetic(lines: Sequence[Line]) -> list[PageBlock]:
 def _morse(lines: Sequence[Line]) -> list[PageBlock]:
     return [
         Text(
-            "Morse code, learned with every bit repeated 10 times and read with every bit repeated "
+            "Morse code: training with every bit repeated 10 times, tests with every bit repeated "
             "1 to 40 times."
         ),
         Charts([speed_charts.morse(lines)]),
@@ -165,7 +165,7 @@ def _morse(lines: Sequence[Line]) -> list[PageBlock]:
 
 def _speech(lines: Sequence[Line]) -> list[PageBlock]:
     return [
-        Text("Spoken digits by raw waveform, learned at one speed and heard at others."),
+        Text("Spoken digits by raw waveform: training at one speed, tests at others."),
         Charts(speed_charts.speech(lines)),
         Text(_BARS, "note"),
         learned_clock.speech(lines),
@@ -173,7 +173,7 @@ def _speech(lines: Sequence[Line]) -> list[PageBlock]:
 
 
 def _own_series(lines: Sequence[Line]) -> list[PageBlock]:
-    text = "The classifier of `fractal.estimators` without settings, beside established ones."
+    text = "The classifier of `fractal.estimators` with default settings, and established ones."
     return [Text(text), *series_tables.tables(lines)]
 
 
@@ -186,7 +186,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "long_memory": ("Long memory", _long_memory),
     "morse": ("Accuracy against speed: Morse code", _morse),
     "speech": ("Accuracy against speed: spoken digits", _speech),
-    "selective": ("Learned clock", _selective),
+    "selective": ("Selective rates", _selective),
     "synthetic": ("Selective copying and induction heads", _synthetic),
     "own_series": ("Your own series", _own_series),
 }

@@ -49,12 +49,12 @@ def accuracies(table: Table, row: str, series: str | None = None) -> list[Chart]
             name = str(one[series]) if series else _ACCURACY
             cells.setdefault(str(one[row]), {})[name] = one[_ACCURACY]
         title = title_of(*key)
-        said = ", ".join(f"{one[row]} {value(one[_ACCURACY]):.3f}" for one in rows)
+        description = ", ".join(f"{one[row]} {value(one[_ACCURACY]):.3f}" for one in rows)
         references = {
             name: value(rows[0].get(name)) for name in ("most frequent class", "bag of tokens")
         }
         figure = dots(cells, _ACCURACY, references=references, known=_COLORS)
-        charts.append(Chart(title, f"Test accuracy on {title}: {said}.", figure))
+        charts.append(Chart(title, f"Test accuracy on {title}: {description}.", figure))
     return charts
 
 

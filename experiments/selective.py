@@ -1,4 +1,4 @@
-"""Does a learned clock help on the mini tasks, with either clock?
+"""Do selective rates help on the mini tasks, with either clock?
 
 `python -m experiments.selective`, about an hour of CPU time
 

@@ -1,4 +1,4 @@
-"""The classifier on users' series beside others: accuracy, ranks, sampling rates, calibration."""
+"""The classifier compared with others: accuracy, ranks, sampling rates, calibration."""
 
 import math
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def accuracy(lines: Sequence[Line]) -> Table:
         (method, *(row[place] for row in rows)) for place, method in enumerate(methods, start=1)
     ]
     return Table(
-        "Test accuracy on the published splits, without settings",
+        "Test accuracy on the published splits, with default settings",
         ("method", *sets),
         turned,
         _COMMAND,

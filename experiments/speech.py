@@ -1,13 +1,13 @@
-"""Spoken digits learned at one speed: which models understand them at others, and after a pause?
+"""Spoken digits learned at one speed: which models recognize them at others, and after a pause?
 
 `FRACTAL_SPEECH=DIR python -m experiments.speech`, DIR: the Free Spoken Digit Dataset
 
 Raw waveforms, in the reduced form at 2 kHz and at most one second, then at 8 kHz. Training on the
 official training set, or without the last speaker. A recording at s times the speed has the same
 samples as the recording at 1/s times the sampling rate; "rescaled Δ" is for a known sampling rate.
-At another tempo the pitch stays. All networks are causal and average over time, so that they can be
-read at any moment. "resampled": all recordings are brought to the same number of samples first,
-which needs the whole recording.
+At another tempo the pitch stays. All networks are causal and average over time, so that they have a
+prediction at every step. "resampled": all recordings are resampled to the same length first, which
+needs the whole recording.
 """
 
 import functools

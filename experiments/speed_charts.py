@@ -84,8 +84,8 @@ def morse(lines: Sequence[Line]) -> Chart:
     figure, ((axes,),) = figures.new_figure(1, 1, 6.4, 4.4)
     _morse(axes, lines)
     _legend(figure, columns=3)
-    said = "Accuracy on Morse code against the number of repeats of a bit, trained with 10."
-    return Chart("Morse code", said, figure)
+    description = "Accuracy on Morse code against the number of repeats of a bit, trained with 10."
+    return Chart("Morse code", description, figure)
 
 
 def _morse(axes: Axes, lines: Sequence[Line]) -> None:

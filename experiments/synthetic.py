@@ -1,4 +1,4 @@
-"""Selective copying and induction heads: does a clock that depends on the input help?
+"""Selective copying and induction heads: does input-dependent time help?
 
 `python -m experiments.synthetic`, about two hours of CPU time, most of it for length 4,096
 
@@ -83,7 +83,7 @@ def mixers(length: int) -> dict[str, dict[str, Any]]:
 
 
 def measure(task: str, model: str, length: int, seed: int) -> dict:
-    """Share of right answers on new sequences."""
+    """Accuracy on new sequences."""
     draw = functools.partial(TASKS[task], count=BATCH[length], length=length)
     net = SequenceModel(
         inputs=IDS, outputs=IDS, width=WIDTH, depth=DEPTH, pooling="none",

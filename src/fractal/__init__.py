@@ -8,9 +8,9 @@
 - `fractal.save`, `fractal.load`: weight files of models.
 - `fractal.tasks`: data sets.
 - `fractal.train`: training and evaluation.
-- `fractal.estimators`: classifiers, regressors and features of your own time series.
+- `fractal.estimators`: classifiers, regressors, forecasters and features of your own time series.
 - `fractal.export`: models as C, ONNX and StableHLO.
-- `fractal.report`: pages of runs and of evidence, and the paper's claims, measured.
+- `fractal.report`: HTML pages about runs, and the paper's claims, measured.
 
 Subpackages are imported on first access, so that `import fractal` does not import JAX.
 """

@@ -1,4 +1,4 @@
-"""Memory that a call needs, compared with the memory there is before anything is allocated."""
+"""Check that enough memory is available, before anything is allocated."""
 
 import math
 import pathlib

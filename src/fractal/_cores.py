@@ -4,7 +4,7 @@ import os
 
 
 def cores() -> list[int]:
-    """Their numbers: by the affinity of the process, or all where the system has none."""
+    """Their indices: those of the affinity mask of the process, or all if there is none."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))

@@ -7,7 +7,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 REPLACED = re.compile(
     r"reference implementation|yardstick|\buntold\b|\bg(?:o|oes|oing) on\b|read-out"
     r"|(?:discret|diagonal|initial|optim|normal|regular|vector|summar|recogn|penal|util)is(?:e|ing|ation)"
-    r"|\w*colour|behaviour|neighbour|artefact|modelling|\bcentre",
+    r"|\w*colour|behaviour|neighbour|artefact|modelling|\bcentre|\b(?:to|back|after|for)wards\b"
+    r"|whole numbers?\b|subjective time|learned clock|(?:measured|called) in turns",
     re.IGNORECASE,
 )
 

@@ -19,7 +19,7 @@ def test_a_repeated_signal_contains_every_sample_as_often_and_lasts_as_long(rng)
     assert (view.lengths.tolist(), view.dt) == ([18], 0.5)
 
 
-def test_a_subsampled_signal_keeps_every_second_sample_of_what_is_no_padding(rng):
+def test_a_subsampled_signal_keeps_every_second_sample_that_is_not_padding(rng):
     view = clock.views(batch(tokens=True), True, rng)["2× downsampled"]
     assert view.inputs[0].tolist() == [1, 3, 5, 7, 9, 11]
     assert view.lengths.tolist() == [5]

@@ -1,4 +1,4 @@
-"""Tables and picture of the experiments on the learned clock, from lines with known numbers."""
+"""Tables and picture of the experiments on speed and selective rates, from known lines."""
 
 import math
 

@@ -44,7 +44,7 @@ def test_the_best_weights_are_those_of_least_squares_on_many_series(rng):
     np.testing.assert_allclose(signals.best_weights(covariance, 8, 3), fitted, atol=0.012)
 
 
-def test_a_covariance_that_is_none_is_rejected(rng):
+def test_an_invalid_covariance_is_rejected(rng):
     with pytest.raises(ValueError, match="must extend to a circulant"):
         signals.noise(np.array([1.0, 0.9, -0.9, 0.9]), 1, rng)
 

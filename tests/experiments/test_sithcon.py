@@ -58,7 +58,7 @@ def test_features_are_the_largest_inner_products_with_windows_of_log_time(layer,
     np.testing.assert_allclose(found, np.maximum(np.max(shifts, axis=0), 0), atol=1e-5)
 
 
-def test_the_model_answers_at_the_last_step(rng):
+def test_the_model_predicts_at_the_last_step(rng):
     net = SITHCon(
         1, 5, channels=4, taps=3, tau_min=0.5, tau_max=50.0, count=10, k=4, key=jax.random.key(1)
     )

@@ -145,7 +145,7 @@ def test_the_arena_sets_measured_scores_below_the_published_ones():
     assert [table.rows[index][1] for index in sorted(table.ours)] == ["measured here"] * 3
 
 
-def test_the_scale_of_both_is_said():
+def test_the_scale_of_both_is_shown():
     first, *_, last = rows(arena.scale(LINES["models"]))
     assert (first["published: length"], first["here: length"]) == ("2,048", "96")
     assert (first["steps"], first["steps here"], first["examples seen here"]) == (

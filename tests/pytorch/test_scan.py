@@ -122,7 +122,7 @@ def test_the_accelerated_scan_has_the_formula_of_the_others(monkeypatch):
         ({"b": torch.ones(4, 3, dtype=torch.int64)}, "must be real or complex floating point"),
     ],
 )
-def test_wrong_arguments_are_named(arguments, message):
+def test_invalid_arguments_are_named(arguments, message):
     given = {"a": torch.ones(3, dtype=torch.int64), "b": torch.ones(4, 3)} | arguments
     with pytest.raises(ValueError, match=message):
         linear_scan(**given)

@@ -76,7 +76,7 @@ def test_a_saved_state_dict_has_the_names_of_the_file(tmp_path):
     assert model.load_state_dict(load_file(tmp_path / "model"))
 
 
-def test_wrong_models_and_files_raise_one_line(tmp_path):
+def test_invalid_models_and_files_raise_one_line(tmp_path):
     with pytest.raises(ValueError, match=r"must be a module of fractal\.torch, got a Linear"):
         ft.save(tmp_path / "linear", torch.nn.Linear(2, 2))
     own = ft.Block(Mixer(), 4)

@@ -26,7 +26,7 @@ def linear_scan(
 
     **Arguments:**
 
-    - `a`: gates, of the shape of b, or without the time axis if they are constant.
+    - `a`: decay factors (gates), of the shape of b, or without the time axis if they are constant.
     - `b`: inputs, real or complex.
     - `h0`: state before the first step (after the last one if `reverse`); zero by default.
     - `reverse`: scan from the last step to the first.

@@ -1,1 +1,1 @@
-"""Benchmarks: candidates measured in turns in a single process, and their ratios."""
+"""Benchmarks: interleaved measurements of candidates in a single process, and their ratios."""

@@ -126,7 +126,7 @@ def merge(earlier: dict, found: dict) -> dict:
 
 
 def _measure(case: Case) -> dict[str, dict[str, Any]]:
-    """Times of all models and of their products in turns, and the cost of each model."""
+    """Interleaved times of all models and of their products, and the cost of each model."""
     calls, found = {}, {}
     for name in MODELS:
         model, task = _model(case, name)

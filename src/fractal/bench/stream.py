@@ -1,8 +1,8 @@
-"""A stream, sample by sample and in blocks: time per sample, and the share of the call itself.
+"""A stream, sample by sample and in blocks: time per sample, and the overhead of a call.
 
-Each call is timed until its outputs are ready. By default JAX hands a computation to a thread and
-returns at once; `jax_cpu_enable_async_dispatch=False` computes in the calling thread. The setting
-holds for a process, so that each is measured in its own.
+Each call is timed until its outputs are ready. By default JAX dispatches a computation to a thread
+and returns at once; `jax_cpu_enable_async_dispatch=False` computes in the calling thread. The
+setting is per process, so that each is measured in its own.
 """
 
 import functools
@@ -115,7 +115,7 @@ def _blocks(stream: Streaming, blocks: np.ndarray) -> Callable[[], None]:
 
 
 def _empty(stream: Streaming, samples: np.ndarray) -> Callable[[], None]:
-    """Calls with the arguments and results of `Streaming.step`, but no arithmetic to speak of."""
+    """Calls with the arguments and results of `Streaming.step`, but almost no arithmetic."""
     packed = jax.tree.map(jnp.copy, stream._packed)
 
     @functools.partial(jax.jit, donate_argnums=1)

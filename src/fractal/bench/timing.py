@@ -1,4 +1,4 @@
-"""Timing on a noisy machine: candidates are called in turns, and medians are compared."""
+"""Timing on a noisy machine: calls of the candidates are interleaved, and medians compared."""
 
 import dataclasses
 import time

@@ -22,7 +22,7 @@ from ._preparation import Preparation, learn_preparation
 from ._random_state import SEEDS
 from ._stream import Stream
 
-_PREDICTED = 8  # cases per batch in prediction: one size, so that answers do not depend on it
+_PREDICTED = 8  # cases per batch in prediction: one size, so that outputs do not depend on it
 
 
 class SeriesEstimator(BaseEstimator):
@@ -58,12 +58,12 @@ class SeriesEstimator(BaseEstimator):
         - `width`, `depth`: number of channels and of blocks of the model.
         - `order`: order of each block of the filter bank, even.
         - `clock`: `"uniform"`; or `"scale-invariant"`, if sampling rates differ and are not known.
-        - `bidirectional`: whether the model also reads series backwards. It then has no streams.
+        - `bidirectional`: whether the model also reads series backward. It then cannot stream.
         - `norm`: `"layer"` or `"batch"`.
         - `dropout`: probability of dropping a channel in training.
         - `lr`, `weight_decay`: learning rate and weight decay of AdamW.
         - `batch_size`: cases per step; `"auto"`: 8 to 32, by the number of cases.
-        - `max_epochs`: epochs of training at most; `"auto"`: 10 to 200, up to 1,500 steps and 20
+        - `max_epochs`: maximum number of epochs; `"auto"`: 10 to 200, up to 1,500 steps and 20
           million samples.
         - `patience`: epochs without a lower held-out loss after which training stops; `"auto"`: 20,
           or more where 20 epochs are fewer than 300 steps; None: never.
@@ -103,7 +103,7 @@ class SeriesEstimator(BaseEstimator):
         return "model_" in vars(self)
 
     def stream(self) -> Stream:
-        """A stream: `push` samples as they arrive, and get an answer after each of them.
+        """A stream: `push` samples as they arrive, and get a prediction after each of them.
 
         Needs `bidirectional=False`.
         """

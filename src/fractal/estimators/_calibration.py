@@ -27,7 +27,7 @@ def fit_temperature(
     labels: Int[np.ndarray, " cases"],
     weights: Float[np.ndarray, " cases"],
 ) -> float:
-    """The temperature with the smallest cross-entropy on held-out cases, drawn towards 1."""
+    """The temperature with the smallest cross-entropy on held-out cases, shrunk toward 1."""
     if not len(labels):
         return 1.0
     rows = np.arange(len(labels))

@@ -74,7 +74,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         **Arguments:**
 
         - `class_weight`: weights of the classes in the loss: None, `"balanced"`, or a dict. Weights
-          shift the probabilities towards the classes with larger weights.
+          shift the probabilities toward the classes with larger weights.
         - All others: see `FractalRegressor`.
         """
         super().__init__(

@@ -1,8 +1,8 @@
 """The nonlinear part of a forecast: a causal network that corrects the linear part at every step.
 
-Everything is in units of the deviation of the last values, so that series of any size share one
-network. Its head starts at zero: before training the forecast is that of the linear part, with the
-quantiles of its errors.
+Values are in units of the standard deviation of the last values, so that series of any amplitude
+share one network. Its head starts at zero: before training the forecast is that of the linear part,
+with the quantiles of its errors.
 """
 
 import functools

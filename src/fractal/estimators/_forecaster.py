@@ -25,8 +25,8 @@ class FractalForecaster(BaseEstimator):
     the last `context` values; a trivial forecast (the last value, the mean, or with `period` the
     last season) is one of its choices. The second part is a causal network of `FractalSSM` layers,
     which reads the whole history and corrects the first. Both are chosen on the last part of the
-    series. All is relative to the deviation of the last values, so that series of any size can be
-    forecast by one model; each channel of a series is forecast by itself.
+    series. Values are scaled by the standard deviation of the last `context` values, so that one
+    model forecasts series of any amplitude. Each channel of a series is forecast independently.
 
     >>> import numpy as np
     >>> from fractal.estimators import FractalForecaster
@@ -71,7 +71,7 @@ class FractalForecaster(BaseEstimator):
           of the series where this is less, but at least a season.
         - `width`, `depth`, `order`, `dropout`: of the network.
         - `lr`: learning rate of AdamW, with a cosine schedule.
-        - `max_steps`: largest number of train steps; with 0 there is the linear part only.
+        - `max_steps`: maximum number of train steps; with 0 there is the linear part only.
         - `validation_fraction`: share of each series, at its end, for early stopping, for the
           choice of the linear part and for the quantiles.
         - `refit`: whether to fit the weights of the linear part again to the whole series, after
@@ -95,7 +95,7 @@ class FractalForecaster(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, y: Any, X: Any = None) -> "FractalForecaster":
-        """Fit to series, and remember their ends: `predict()` continues them.
+        """Fit to series, and store their ends: `predict()` continues them.
 
         **Arguments:**
 
@@ -202,7 +202,7 @@ class FractalForecaster(BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "FractalForecaster":
-        """Read a forecaster that `save` wrote. Loading executes no code of the file."""
+        """Read a forecaster written by `save`. Loading does not execute code from the file."""
         return load_forecaster(path, cls)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -1,4 +1,4 @@
-"""A stream of samples: an answer after each of them."""
+"""A stream of samples: a prediction after each of them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +14,10 @@ _BLOCKS = (256, 16)  # steps of the compiled blocks; the remaining samples are s
 
 
 class Stream:
-    """Answers of a fitted estimator after each sample of one series, whose state it carries.
+    """Predictions of a fitted estimator after each sample of one series, with carried state.
 
-    Made by the method `stream` of an estimator. The answer after a sample is that of `predict` for
-    the series up to it.
+    Created by the method `stream` of an estimator. The prediction after a sample is that of
+    `predict` for the series up to it.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Stream:
         self._last = preparation.start()
 
     def push(self, samples: Any, times: Any = None) -> Any:
-        """The answers after each of the next samples.
+        """The predictions after each of the next samples.
 
         **Arguments:**
 

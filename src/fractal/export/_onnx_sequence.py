@@ -123,7 +123,7 @@ def _complements(
     durations = dt or g.constant("durations", np.ones((1, length, 1)))
     if not plan.scale_invariant:
         return layers.complements(g, kind, mixer, durations)
-    if reverse and mask:  # the reverse clock starts at the last step that is no padding
+    if reverse and mask:  # the reverse clock starts at the last step that is not padding
         durations = g.op("Where", mask, durations, g.constant("zero", 0.0))
     starts = g.op("CumSum", durations, g.constant("axis", 1, np.int64), exclusive=1,
                   reverse=int(reverse), name="starts")  # fmt: skip

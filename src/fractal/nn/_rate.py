@@ -1,8 +1,8 @@
-"""Subjective time: durations of samples that the layer computes from its input.
+"""Input-dependent time: durations of samples that the layer computes from its input.
 
 The memory of a layer is defined in a time that only moves forward. Its rate r may depend on the
 input: a sample of duration dt then takes the time r·dt. A rate of zero stops the clock, so that the
-sample leaves no trace; a large rate replaces the memory by the sample.
+sample does not change the state; a large rate replaces the state by the sample.
 """
 
 import math

@@ -22,8 +22,8 @@ def role(name: Role) -> dict[str, Any]:
 
     **Arguments:**
 
-    - `name`: `"dynamics"` (eigenvalues of the recurrence), `"step_size"` (Δ), `"rate"` (of a clock
-      that depends on the input), `"input"` (B), `"readout"` (C and D), `"buffer"` (an array that is
+    - `name`: `"dynamics"` (eigenvalues of the recurrence), `"step_size"` (Δ), `"rate"` (of
+      input-dependent time), `"input"` (B), `"readout"` (C and D), `"buffer"` (an array that is
       not trained, such as a running average) or `"weight"` (all others; the default).
 
     The role applies to all arrays within the field, unless a nested module declares another.

@@ -61,7 +61,7 @@ class FractalState(NamedTuple):
 
 
 class FractalSSM(eqx.Module):
-    """A state-space layer with power-law memory: one block of modes per singularity index α.
+    """A state-space layer with power-law memory: a filter bank, one block of modes per index α.
 
     Each block is the diagonal form of the operator of the measure (t − x)^(−α), discretized as
     z_k = g_k z_{k−1} + b_k. The output is a linear readout of the modes of all blocks, plus D u.
@@ -123,8 +123,8 @@ class FractalSSM(eqx.Module):
           for small α).
         - `clock`: `"uniform"`, or `"scale-invariant"` for states that do not depend on the sampling
           rate of the input.
-        - `selective`: let time pass at a rate that is computed from the input, one per block: r =
-          softplus(w·u + c), 1 initially. `dt` multiplies it.
+        - `selective`: input-dependent time: the duration of a sample is multiplied by a rate that
+          is computed from it, one per block of the bank: r = softplus(w·u + c), 1 initially.
         - `rate`: `"path"`: time passes as the input changes, by |Δu|/√width per sample, so that the
           state does not depend on pauses, repetitions or the speed of the signal. The signal starts
           at zero; `dt` must be None. With `selective`, by ‖w ∘ Δu‖ for learned w per block.
@@ -138,9 +138,10 @@ class FractalSSM(eqx.Module):
         - `length`: expected length of the sequences, if known; sets the range of Δ.
         - `imaginary`: imaginary part for `init="published"`: `"lin"`, `"inv"` or `"none"`.
         - `period`: period of the data in steps, such as the length of a row of pixels, or several,
-          such as a day and a week, which the modes take in turns. The initial Δ are rounded so that
-          each mode rotates by a multiple of 2π/period per step; modes slower than half of 2π/period
-          keep their Δ. For the uniform clock, zero-order hold, one Δ per mode and `rate=None`.
+          such as a day and a week, assigned to the modes cyclically. The initial Δ are rounded so
+          that each mode rotates by a multiple of 2π/period per step; modes slower than half of
+          2π/period keep their Δ. For the uniform clock, zero-order hold, one Δ per mode and
+          `rate=None`.
         - `scan`: method of the scan: `"auto"`, `"sequential"`, `"associative"` or `"chunked"`; see
           `linear_scan`.
         """

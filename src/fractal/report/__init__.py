@@ -1,4 +1,4 @@
-"""Reports: HTML pages of runs and of evidence, and the paper's claims, measured.
+"""Reports: HTML pages about runs and about the paper's claims, and the claims, measured.
 
 The pages need the extra `report`; the claims need NumPy only.
 """

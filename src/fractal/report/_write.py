@@ -1,4 +1,4 @@
-"""The file that `fractal report` writes: a page of runs, or of claims and evidence."""
+"""The file that `fractal report` writes: a page about runs, or about the paper's claims."""
 
 import os
 import pathlib
@@ -19,9 +19,9 @@ def write_report(
 ) -> pathlib.Path:
     """Write one self-contained HTML page, as `fractal report` does.
 
-    Of runs it shows scores over seeds, learning curves, settings that differ, predictions on the
+    For runs it shows scores over seeds, learning curves, settings that differ, predictions on the
     test set, the examples with the largest loss, speed, memory and provenance. Without runs it
-    shows the claims of the paper and the evidence.
+    shows the claims of the paper with measured values, figures and benchmarks.
 
     **Arguments:**
 
@@ -31,8 +31,9 @@ def write_report(
     - `benchmarks`: folder with the output of `fractal bench … --json`, without runs only; by
       default `benchmarks` in the current folder.
 
-    **Returns:** the path of the page, `index.html` in `out`. A wrong argument or an unusable file
-    raises a `ValueError`, and an earlier page is kept.
+    **Returns:** the path of the page, `index.html` in `out`.
+
+    **Raises:** `ValueError` for an invalid argument or an unusable file; an earlier page is kept.
     """
     folder = check_path("out", out)
     if folder.exists() and not folder.is_dir():

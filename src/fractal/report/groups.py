@@ -1,4 +1,4 @@
-"""Runs grouped by their settings: those that differ in their seed only stand together."""
+"""Runs grouped by their settings: the runs of a group differ only in the seed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from .._run_folder import number_of
 from .runs import Run
 
-# Settings that do not tell models apart.
+# Settings that do not distinguish models.
 _PLACES = ("seed", "data.folder", "data.task")
 
 
@@ -23,7 +23,7 @@ class Group(NamedTuple):
 
 
 def grouped(runs: Sequence[Run]) -> list[Group]:
-    """Runs that differ in their seed only, together, named by the settings that tell them apart."""
+    """Groups of runs that differ only in the seed, named by the settings that distinguish them."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         key = {name: value for name, value in run.settings.items() if name != "seed"}

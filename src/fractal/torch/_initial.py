@@ -41,7 +41,7 @@ def initial_tensors(
 
     **Arguments:**
 
-    - `periods`: periods in steps with which the modes resonate, in turns.
+    - `periods`: periods in steps with which the modes resonate, assigned cyclically.
     - `shared`: one Δ and one input direction per block, instead of one per mode.
     - `scans`: number of scans: 2 for a bidirectional layer.
     - `uniform`: True for the uniform clock; otherwise the variance at the first sample is

@@ -47,7 +47,7 @@ class FractalState(NamedTuple):
 
 
 class FractalSSM(nn.Module):
-    """A state-space layer with power-law memory: one block of modes per singularity index α.
+    """A state-space layer with power-law memory: a filter bank, one block of modes per index α.
 
     The layer, its options and its weight files are those of `fractal.nn.FractalSSM`; inputs have a
     batch axis. Parameters are initialized from PyTorch's random generator.

@@ -1,4 +1,4 @@
-"""Subjective time: durations of samples that the layer computes from its input, as in `fractal.nn`.
+"""Input-dependent time: durations that the layer computes from its input, as in `fractal.nn`.
 
 Durations are of shape (1 or batch, 1 or time, clocks): one clock, or one per block.
 """

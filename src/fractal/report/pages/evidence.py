@@ -190,7 +190,7 @@ def speed_section(found: Mapping[str, Benchmark | None]) -> Section:
     """All benchmarks, with lower bounds and alternatives."""
     blocks: list[PageBlock] = [
         Text(
-            "The entries of a chart were measured in turns in a single process, so that their "
+            "The entries of a chart were measured interleaved in a single process, so that their "
             "ratios are comparable. Bars: quartiles."
         )
     ]
@@ -222,12 +222,12 @@ def _speed_charts(name: str, shown: Table) -> list[Chart]:
         title = f"{shown.caption}, {key[0]}" if key else shown.caption
         cells: dict[str, dict[str, Cell]] = {str(row[first]): {"time": row[times]} for row in rows}
         bounds = [value(row[times]) for row in rows if row[first] == "lower bound"]
-        said = ", ".join(f"{row[first]} {value(row[times]):.3g}" for row in rows)
+        description = ", ".join(f"{row[first]} {value(row[times]):.3g}" for row in rows)
         unit = times.split(" (")[0]
         scale = "linear" if name == "layer" else "log"
         references = {"lower bound": bounds[0]} if bounds else {}
         figure = dots(cells, unit, scale=scale, references=references)
-        charts.append(Chart(title, f"{title}, {unit}: {said}.", figure))
+        charts.append(Chart(title, f"{title}, {unit}: {description}.", figure))
     return charts
 
 

@@ -107,9 +107,9 @@ def _curves(groups: Sequence[Group]) -> list[PageBlock]:
             curves = {group: runs for group, runs in curves.items() if runs}
             if curves:
                 label = "training loss" if name == "loss" else name.replace("_", " ")
-                said = f"{label} against the step, {task}: {', '.join(curves)}."
+                description = f"{label} against the step, {task}: {', '.join(curves)}."
                 figure = learning_curves(curves, "", label)
-                found.append(Chart(f"{task}: {label}", said, figure))
+                found.append(Chart(f"{task}: {label}", description, figure))
         if found:
             blocks.append(Charts(found))
     note = "Lines: mean over the seeds; bands: their range."
@@ -160,16 +160,16 @@ def _chart(group: Group, own: Sequence[Predictions]) -> Chart:
         for one in own:
             np.add.at(counts, (one.targets, one.logits.argmax(axis=1)), 1)
         right = np.trace(counts) / counts.sum()
-        said = f"{group.name}: {right:.1%} of {counts.sum():,} predictions are correct."
+        description = f"{group.name}: {right:.1%} of {counts.sum():,} predictions are correct."
         figure = charts.confusion(counts, _class_names(group, size))
-        return Chart(f"Confusion matrix: {group.name} ({seeds})", said, figure)
+        return Chart(f"Confusion matrix: {group.name} ({seeds})", description, figure)
     predicted, target = (
         np.concatenate([part.ravel() for part in parts]) for parts in zip(*own, strict=True)
     )
     error = math.sqrt(np.mean((predicted - target) ** 2))
-    said = f"{group.name}: root-mean-square error {error:.3g} on {len(target):,} values."
+    description = f"{group.name}: root-mean-square error {error:.3g} on {len(target):,} values."
     figure = charts.residuals(predicted, target)
-    return Chart(f"Residuals: {group.name} ({seeds})", said, figure, wide=True)
+    return Chart(f"Residuals: {group.name} ({seeds})", description, figure, wide=True)
 
 
 def _class_names(group: Group, size: int) -> list[str]:

@@ -106,9 +106,9 @@ def _with_inputs(worst: Worst, task: Task) -> Table | Charts:
         f"no. {index}: {answer}\nloss {loss:.3g}"
         for index, loss, answer in zip(worst.rows, worst.losses, worst.answers, strict=True)
     ]
-    said = f"{worst.title}: inputs of the {len(shown)} test examples with the largest loss."
+    description = f"{worst.title}: inputs of the {len(shown)} test examples with the largest loss."
     figure = charts.examples(shown, titles)
-    return Charts([Chart(f"{worst.title}: target → prediction", said, figure, wide=True)])
+    return Charts([Chart(f"{worst.title}: target → prediction", description, figure, wide=True)])
 
 
 def _panel(values: np.ndarray, task: Task) -> np.ndarray:
