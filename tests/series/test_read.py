@@ -261,7 +261,7 @@ def test_days_and_times_of_day_in_two_columns_are_one_time(write):
     ours, theirs = (read_records(path).records[0] for path in (write("two.csv", text), joined))
     assert ours.grid == theirs.grid
     np.testing.assert_array_equal(ours.values, theirs.values)
-    assert "dates as %d/%m/%Y and hours:minutes" in read_records(write("two.csv", text)).said
+    assert "dates as %d/%m/%Y and hours:minutes" in read_records(write("two.csv", text)).summary
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def command(line: str) -> str:
     shown = err.getvalue().strip()
     if code != 2 or out.getvalue():
         return f"EXIT {code}: {shown}".split("\n")[0]
-    if "\n" in shown or not said.startswith("fractal: "):
+    if "\n" in shown or not shown.startswith("fractal: "):
         return f"MORE THAN ONE LINE: {shown}".split("\n")[0]
     if after := sorted(set(map(str, pathlib.Path().rglob("*"))) - set(before)):
         return f"LEFT BEHIND {after[0]}"
