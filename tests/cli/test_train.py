@@ -114,7 +114,7 @@ def test_the_settings_can_be_seen_and_given_back_as_a_file(capfd, tmp_path):
         (("train", "--resume", "nowhere", "--steps", "3"), "--resume: cannot be combined"),
         (("train", "listops", "--config", "x.json"), "cannot be combined with TASK"),
         (("train", "--config", "x.json"), "cannot read x.json"),
-        (("train", "listops", "--processes", "2"), "--coordinator: is required"),
+        (("train", "listops", "--processes", "2"), "--coordinator must be given"),
         (("train", "listops", "--log", "excel"), "excel"),
         (("train", "listops", "--log"), "--log: needs a value"),
         (("compare", "listops", "--models", "fractal,"), "--models: a name is empty"),

@@ -126,7 +126,7 @@ def test_a_batch_that_the_devices_cannot_share_is_rejected(folder, tmp_path):
 
 
 def test_an_incomplete_description_of_the_processes_raises(monkeypatch):
-    with pytest.raises(UserError, match="coordinator: is required"):
+    with pytest.raises(UserError, match="coordinator must be given"):
         join_processes(None, 2, 0)
     with pytest.raises(UserError, match="processes must be given"):
         join_processes("127.0.0.1:1234", None, 0)
