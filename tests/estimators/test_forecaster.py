@@ -191,11 +191,11 @@ def test_missing_values_and_covariates_known_in_advance_are_used():
         ({}, np.zeros((2, 2, 2, 9)), "y must have the shape"),
         ({}, ["a"], "y must be an array of real numbers"),
         ({"period": 1}, waves(99), "period must be at least 2 steps, or a list of such, got 1"),
-        ({"width": 0}, waves(99), "width must be a whole number of at least 1, got 0"),
-        ({"depth": -1}, waves(99), "depth must be a whole number of at least 1, got -1"),
+        ({"width": 0}, waves(99), "width must be an integer of at least 1, got 0"),
+        ({"depth": -1}, waves(99), "depth must be an integer of at least 1, got -1"),
         ({"order": 3}, waves(99), "order must be even, got 3"),
         ({"verbose": "yes"}, waves(99), "verbose must be True or False, got 'yes'"),
-        ({"random_state": -1}, waves(99), "random_state must be None, a whole number from 0"),
+        ({"random_state": -1}, waves(99), "random_state must be None, an integer from 0"),
     ],
 )  # fmt: skip
 def test_invalid_series_and_settings_are_named_in_one_line(options, y, line):

@@ -15,7 +15,7 @@ def seed_of(random_state: Any) -> int:
         return int(check_random_state(random_state).randint(SEEDS))
     except ValueError:
         raise UserError(
-            f"must be None, a whole number from 0 to 2³² − 1 or a RandomState, "
+            f"must be None, an integer from 0 to 2³² − 1 or a RandomState, "
             f"got {random_state!r:.60}",
             argument="random_state",
         ) from None
