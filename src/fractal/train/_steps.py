@@ -78,7 +78,7 @@ def run_steps(
                 _log(state, step, config, metric, metrics)
             if validate is not None and (step % config.evaluate_every == 0 or last):
                 state, best = validate(state, step)
-            # With several processes, signals are exchanged now and then only: it costs a message.
+            # With several processes, signals are exchanged every few steps: it costs a message.
             exchange = devices.processes == 1 or step % config.log_every == 0
             stop = exchange and devices.any_process(bool(signals))
             if step % config.checkpoint_every == 0 or last or best or stop:
