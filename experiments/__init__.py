@@ -1,13 +1,14 @@
 """Experiments, one file per question: `python -m experiments.NAME` writes results/NAME.jsonl.
 
-- `clock`, `filter_bank`, `initialization`, `laptop`, `long_memory`, `models`, `morse`,
+- `clock`, `filter_bank`, `forecast`, `initialization`, `laptop`, `long_memory`, `models`, `morse`,
   `own_series`, `recall`, `selective`, `speech`, `synthetic`: the experiments.
 - `runs`: runs the cases of an experiment; training goes through `fractal.train.compare`.
 - `fitting`, `sithcon`, `signals`, `speeds`: parts of experiments: training on drawn batches, a
   model for comparison, signals.
 - `results`, `code`: the lines of results/ and whether they are stale.
-- `summaries`, `learned_clock`, `series_tables`, `arena`, `page_charts`, `speed_charts`: tables
-  and charts of the results; `python -m experiments.speed_charts` draws docs/images/speed.png.
+- `summaries`, `learned_clock`, `series_tables`, `forecast_tables`, `arena`, `page_charts`,
+  `speed_charts`: tables and charts of the results; `python -m experiments.speed_charts` draws
+  docs/images/speed.png.
 - `render`: `python -m experiments.render` writes the tables of README.md and docs/.
 - `page`: `python -m experiments.page` writes the page of `fractal report` with all experiments.
 """

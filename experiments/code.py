@@ -45,6 +45,7 @@ _ESTIMATORS = (
     *("_memory.py", "_power_sums.py", "train/_optimizer.py"),
     *(f"estimators/{name}.py" for name in _FITTED),
 )
+_FORECAST = ("data", "fit", "model", "network", "settings", "training")
 # What determines the lines of each experiment: parts of the package, and its own files.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recall": (("theory", "_memory.py", "_power_sums.py", "report/recall.py"), ("signals",)),
@@ -59,6 +60,14 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "speech": ((*_MODELS, "tasks/speech.py", "_series/wav.py"), ("fitting", "sithcon", "speeds")),
     "laptop": (_TRAINING, ()),
     "own_series": (_ESTIMATORS, ()),
+    "forecast": (
+        (
+            *(part for part in _MODELS if part != "baselines"),
+            *(f"estimators/{name}.py" for name in ("_histories", "_lag_regression", "_covariates")),
+            *(f"estimators/_forecast_{name}.py" for name in _FORECAST),
+        ),
+        (),
+    ),
 }
 
 

@@ -12,7 +12,16 @@ from fractal.report.pages.evidence import evidence_page
 from fractal.report.pages.page import Charts, Folded, PageBlock, Section, Text, missing
 from fractal.report.table import Cell, Table
 
-from . import arena, code, learned_clock, page_charts, series_tables, speed_charts, summaries
+from . import (
+    arena,
+    code,
+    forecast_tables,
+    learned_clock,
+    page_charts,
+    series_tables,
+    speed_charts,
+    summaries,
+)
 from .results import Line, read_experiment
 
 _BARS = "Marks: means over the seeds; bars: one sample standard deviation."
@@ -177,6 +186,11 @@ def _own_series(lines: Sequence[Line]) -> list[PageBlock]:
     return [Text(text), *series_tables.tables(lines)]
 
 
+def _forecast(lines: Sequence[Line]) -> list[PageBlock]:
+    text = "All steps of the horizon in one pass, beside other methods and published numbers."
+    return [Text(text), *forecast_tables.tables(lines)]
+
+
 _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]] = {
     "recall": ("Recall by age", _recall),
     "initialization": ("Initialization", _initialization),
@@ -189,6 +203,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "selective": ("Selective rates", _selective),
     "synthetic": ("Selective copying and induction heads", _synthetic),
     "own_series": ("Your own series", _own_series),
+    "forecast": ("Forecasts", _forecast),
 }
 
 

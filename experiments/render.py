@@ -11,7 +11,7 @@ from typing import Any
 
 from fractal.report.table import Cell, Goal, Table, markdown, spread, value
 
-from . import arena, code, gpus, learned_clock, series_tables, speed, summaries
+from . import arena, code, forecast_tables, gpus, learned_clock, series_tables, speed, summaries
 from .results import Line, read_experiment, stale_note
 
 PAGES = (
@@ -323,6 +323,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "selective": _captioned(learned_clock.selective, "selective"),
     "synthetic": _captioned(learned_clock.synthetic, "synthetic"),
     "own series": _captioned(series_tables.tables, "own_series"),
+    "forecasts": _captioned(forecast_tables.tables, "forecast"),
 }
 
 

@@ -136,6 +136,16 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
         "confidence": perhaps_numbers,
         "correct": perhaps_numbers,
     },
+    "forecast": {
+        "series": text,
+        "horizon": number,
+        "model": text,
+        "seed": number,
+        "mse": number,
+        "mae": number,
+        "mse_few": number,
+        "coverage": number,
+    },
     "long_memory": {
         "series": text,
         "model": text,

@@ -84,6 +84,19 @@ def all_lines() -> dict[str, list[dict]]:
             )
             for seed in range(2)
         ],
+        "forecast": [
+            {
+                "series": series, "horizon": horizon, "model": model, "seed": seed,
+                "mse": mse and mse + horizon / 1000 + seed / 10, "mae": mse,
+                "mse_few": 0.5 + seed / 10, "coverage": coverage,
+            }
+            for series in ("ETTh1", "power")
+            for horizon in (96, 336)
+            for model, mse, coverage in (
+                ("seasonal naive", 0.6, None), ("fractal", 0.3, 0.8), ("AutoETS", None, None),
+            )
+            for seed in range(2)
+        ],
         "long_memory": [
             {
                 "series": series, "model": model, "seed": seed, "parameters": 13_000,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments import learned_clock, page, series_tables, summaries
+from experiments import forecast_tables, learned_clock, page, series_tables, summaries
 from experiments.results import EXPERIMENTS, read_experiment
 from fractal.report.pages.page import render
 from fractal.report.table import shown
@@ -35,6 +35,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(text, tmp_path):
         learned_clock.morse(lines["morse"]),
         learned_clock.speech(lines["speech"]),
         *series_tables.tables(lines["own_series"]),
+        *forecast_tables.tables(lines["forecast"]),
     ]
     parsed = check_self_contained(text)
     on_page = {t for tag in ("td", "th", "strong") for t in parsed.texts[tag]}
