@@ -1,17 +1,12 @@
-"""Agreement, size and speed of one model exported to C, ONNX and StableHLO.
+"""Agreement, size and speed of one trained model exported to C, ONNX and StableHLO.
 
-    fractal train listops --steps 200 --model.bidirectional False \
-        --model.width 64 --model.depth 2 --out runs/export
-    python -m experiments.export runs/export
-
-writes benchmarks/export.json, from which the table of docs/export.md is generated.
+`python -m experiments.export` trains a causal model on ListOps, the task of `make train`, in
+runs/experiments (once), and writes benchmarks/export.json, from which the table of docs/export.md
+is generated.
 """
 
 import json
 import pathlib
-import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 
@@ -20,34 +15,35 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-import fractal
-from fractal.bench.exported import Stream, compiled_model, onnx_stream
+from fractal.bench.exported import Stream, compiled_model, onnx_model
 from fractal.bench.timing import interleaved
 from fractal.export import to_stablehlo
 from fractal.nn import SequenceModel, Streaming
 
 from . import code, runs
 
+TRAINING = 300
 STEPS, SAMPLES, ROUNDS = 10_000, 256, 15
+CHANGES = {"bidirectional": False, "width": 64, "depth": 2}
 
 
-def main(run: pathlib.Path) -> None:
+def measure() -> None:
+    """Write the benchmark."""
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-    model = fractal.load(run / "model.safetensors")
+    run = runs.trained(runs.settings("listops", steps=TRAINING, **CHANGES))
+    model = run.model
     vocabulary = len(model.encoder.weight)
     tokens = np.random.default_rng(0).integers(0, vocabulary, STEPS).astype(np.int32)
     extended = jax.jit(SequenceModel.extend)(model, tokens, model.initial_state())[0]
     expected = np.asarray(extended)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        compiled, onnx = compiled_model(model, folder), onnx_stream(model, folder)
-        assert compiled is not None, "there is no C compiler"
-        assert onnx is not None, "onnxruntime is not installed"
+        compiled, onnx = compiled_model(model, folder), onnx_model(model, folder)
         (stablehlo,) = to_stablehlo(model, folder, prefix="net")
         streams: dict[str, Stream] = {
             "JAX, `Streaming.step`": _streaming(model),
             "C": compiled.run,
-            "ONNX in onnxruntime": onnx,
+            "ONNX in onnxruntime": onnx.run,
             "StableHLO in JAX": _loaded(stablehlo),
         }
         error = {
@@ -59,15 +55,14 @@ def main(run: pathlib.Path) -> None:
             for target, stream in streams.items()
         }
         timings = interleaved(calls, ROUNDS)
-        sizes = {
-            "C": (folder / "net.h").stat().st_size,
-            "ONNX in onnxruntime": (folder / "net-step.onnx").stat().st_size,
-            "StableHLO in JAX": stablehlo.stat().st_size,
-        }
         found = {
             "provenance": runs.provenance(),
             "setting": {
-                "parameters": sum(leaf.size for leaf in jax.tree.leaves(model)),
+                "task": "listops",
+                "training steps": TRAINING,
+                **CHANGES,
+                "test accuracy": run.scores["test_accuracy"],
+                "parameters": run.scores["parameters"],
                 "steps": STEPS,
                 "dtype": "float32",
             },
@@ -75,10 +70,12 @@ def main(run: pathlib.Path) -> None:
             "microseconds_per_step": {
                 target: timing.scaled(1e6 / SAMPLES) for target, timing in timings.items()
             },
-            "file_bytes": sizes,
-            "state_bytes": compiled.state_bytes,
-            "weight_bytes": compiled.weight_bytes,
-            "code_bytes": _code_bytes(folder),
+            "file_bytes": {
+                "C": compiled.bytes["file"],
+                "ONNX in onnxruntime": onnx.bytes["file"],
+                "StableHLO in JAX": stablehlo.stat().st_size,
+            },
+            "c_bytes": {name: compiled.bytes[name] for name in ("state", "weights", "code")},
         }
     text = json.dumps(found, indent=2) + "\n"
     runs.write_whole(code.ROOT / "benchmarks" / "export.json", text.encode())
@@ -112,16 +109,5 @@ def _loaded(path: pathlib.Path) -> Stream:
     return run
 
 
-def _code_bytes(folder: pathlib.Path) -> int:
-    """Bytes of machine code for this processor, optimized for size."""
-    cc, size = shutil.which("cc"), shutil.which("size")
-    assert cc is not None, "there is no C compiler"
-    assert size is not None, "there is no program `size`"
-    subprocess.run([cc, "-std=c99", "-Os", "-c", "net.c"], cwd=folder, check=True)
-    done = subprocess.run([size, "-A", "net.o"], cwd=folder, capture_output=True, text=True)
-    sections = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines()[2:] if line}
-    return int(sections[".text"])
-
-
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]))
+    runs.main(measure)

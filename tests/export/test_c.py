@@ -44,10 +44,10 @@ int main(void)
     get("dt", dt, sizeof dt);
     net_init(&s);
     for (size_t k = 0; k < STEPS / 2; k++)
-        if (net_step(w, &s, SAMPLE, dt[k], y + k * net_OUTPUTS) != 0) return 1;
-    if (net_extend(w, &s, x + STEPS / 2 * SIZE, dt + STEPS / 2, STEPS / 4,
+        if (net_step(w, &s, SAMPLEDURATION, y + k * net_OUTPUTS) != 0) return 1;
+    if (net_extend(w, &s, x + STEPS / 2 * SIZEDURATIONS, STEPS / 4,
                    y + STEPS / 2 * net_OUTPUTS) != 0) return 2;
-    if (net_extend(w, &s, x + 3 * STEPS / 4 * SIZE, NULL, STEPS / 4,
+    if (net_extend(w, &s, x + 3 * STEPS / 4 * SIZEREGULAR, STEPS / 4,
                    y + 3 * STEPS / 4 * net_OUTPUTS) != 0) return 3;
     FILE *file = fopen("y", "wb");
     fwrite(y, sizeof y, 1, file);
@@ -55,7 +55,7 @@ int main(void)
     /* Refused arguments leave the state alone. */
     net_state before = s;
     const size_t k = 0;
-    if (net_step(w, &s, SAMPLE, -1, y) != -1 || net_step(w, &s, SAMPLE, NAN, y) != -1) return 4;
+    (void)k;
     REFUSED
     return memcmp(&before, &s, sizeof s) == 0 ? 0 : 6;
 }
@@ -76,6 +76,11 @@ FROM_FILE = """
     if (net_check(&loaded, sizeof loaded) != 0) return 14;
     const net_weights *w = &loaded.weights;
 """
+
+DURATION_REFUSED = """
+    if (net_step(w, &s, SAMPLE, -1, y) != -1 || net_step(w, &s, SAMPLE, NAN, y) != -1) return 4;
+"""
+TOKEN_REFUSED = "    if (net_step(w, &s, net_INPUTSONE, y) != -1) return 5;"
 
 CASES = {
     "values, mean, sinusoids": (
@@ -100,6 +105,25 @@ CASES = {
         "file",
         {"tokens": False, "clock": "scale-invariant", "learn_alpha": True, "gate": "half_glu2"},
     ),
+    "values, selective": ("float32", "constants", {"tokens": False, "selective": True}),
+    "tokens, selective, scale-invariant, clocks of different sizes": (
+        "float64",
+        "file",
+        {"selective": True, "clock": "scale-invariant", "init": "fractional",
+         "alphas": (0.0, 0.8)},
+    ),
+    "values, path": ("float64", "constants", {"tokens": False, "rate": "path"}),
+    "tokens, path, scale-invariant": (
+        "float32",
+        "constants",
+        {"rate": "path", "clock": "scale-invariant", "pooling": "last"},
+    ),
+    "values, selective path, scale-invariant": (
+        "float64",
+        "file",
+        {"tokens": False, "rate": "path", "selective": True, "clock": "scale-invariant"},
+    ),
+    "tokens, S5": ("float64", "constants", {"s5": True, "gate": "half_glu1", "norm": "batch"}),
 }  # fmt: skip
 
 
@@ -119,8 +143,9 @@ def run(folder):
 @pytest.mark.parametrize("case", CASES)
 def test_ten_thousand_steps_in_c_are_those_of_jax(case, tmp_path, rng):
     dtype, weights, options = CASES[case]
-    tokens = options.get("tokens", True)
+    tokens, path = options.get("tokens", True), options.get("rate") == "path"
     x = rng.integers(0, 3, STEPS) if tokens else rng.standard_normal((STEPS, 3)).astype(dtype)
+    x[100:200] = x[100]  # a pause
     dt = rng.uniform(0.5, 2.0, STEPS).astype(dtype)
     dt[3 * STEPS // 4 :] = 1.0
     wide = jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext()
@@ -128,7 +153,9 @@ def test_ten_thousand_steps_in_c_are_those_of_jax(case, tmp_path, rng):
         model = small(dtype=dtype, **options)
         to_c(model, tmp_path, prefix="net", weights=weights)
         initial = model.initial_state()
-        expected = np.asarray(jax.jit(type(model).extend)(model, x, initial, dt)[0])
+        expected = np.asarray(
+            jax.jit(type(model).extend)(model, x, initial, None if path else dt)[0]
+        )
     program = PROGRAM.replace("INPUT", "uint32_t" if tokens else "real")
     changes = {
         "REAL": REAL[dtype],
@@ -136,9 +163,14 @@ def test_ten_thousand_steps_in_c_are_those_of_jax(case, tmp_path, rng):
         "SIZE": "1" if tokens else "net_INPUTS",
         "SAMPLE": "x[k]" if tokens else "x + k * SIZE",
         "WEIGHTS": FROM_FILE if weights == "file" else "const net_weights *w = &net_trained;",
-        "REFUSED": "if (net_step(w, &s, net_INPUTS, 1, y) != -1) return 5;" if tokens else "",
+        "DURATIONS": "" if path else ", dt + STEPS / 2",
+        "DURATION": "" if path else ", dt[k]",
+        "REGULAR": "" if path else ", NULL",
+        "REFUSED": ("" if path else DURATION_REFUSED) + (TOKEN_REFUSED if tokens else ""),
+        "ONE": "" if path else ", 1",
     }
-    for name in ("SAMPLE", "SIZE", "REAL", "STEPS", "WEIGHTS", "REFUSED"):
+    for name in ("REFUSED", "DURATIONS", "DURATION", "REGULAR", "SAMPLE", "SIZE", "REAL", "STEPS",
+                 "WEIGHTS", "ONE"):  # fmt: skip
         program = program.replace(name, changes[name])
     (tmp_path / "x").write_bytes(x.astype(np.uint32).tobytes() if tokens else x.tobytes())
     (tmp_path / "dt").write_bytes(dt.tobytes())

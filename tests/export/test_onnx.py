@@ -41,22 +41,34 @@ CAUSAL = [
     {"tokens": False, "positions": "sinusoid", "clock": "scale-invariant", "gate": "half_glu2"},
     {"pooling": "last", "norm": "batch", "gate": "full_glu", "positions": "learned", "length": 50,
      "final_norm": True, "discretization": "bilinear"},
+    {"selective": True},
+    {"tokens": False, "selective": True, "clock": "scale-invariant", "init": "fractional",
+     "alphas": (0.0, 0.8)},
+    {"tokens": False, "rate": "path", "pooling": "last"},
+    {"rate": "path", "selective": True, "clock": "scale-invariant"},
+    {"s5": True, "gate": "half_glu1"},
 ]  # fmt: skip
+NAMES = ("scale-invariant", "uniform", "selective", "selective, scale-invariant", "path",
+         "selective path, scale-invariant", "S5")  # fmt: skip
 
 
-@pytest.mark.parametrize("options", CAUSAL, ids=["scale-invariant", "uniform"])
+@pytest.mark.parametrize("options", CAUSAL, ids=NAMES)
 def test_steps_and_whole_sequences_in_onnx_are_those_of_jax(options, tmp_path, rng):
     model, tokens = small(**options), options.get("tokens", True)
-    steps, sequence = map(session, to_onnx(model, tmp_path, length=LENGTH, durations=True))
+    timed = options.get("rate") != "path"
+    steps, sequence = map(session, to_onnx(model, tmp_path, length=LENGTH, durations=timed))
     x, dt = samples(rng, tokens), rng.uniform(0.5, 2.0, (BATCH, LENGTH)).astype(np.float32)
+    x[:, 5:9] = x[:, 5:6]  # a pause
+    dt = dt if timed else None
     extend = jax.jit(jax.vmap(lambda x, dt: model.extend(x, model.initial_state(), dt)[0]))
     expected, feeds, found = np.asarray(extend(x, dt)), zeros(steps), []
     for k in range(LENGTH):
-        feeds |= {"token" if tokens else "x": x[:, k], "dt": dt[:, k]}
+        feeds |= {"token" if tokens else "x": x[:, k]} | ({} if dt is None else {"dt": dt[:, k]})
         found.append(step(steps, feeds))
     assert np.abs(np.stack(found, axis=1) - expected).max() < 1e-5
     lengths = np.array([LENGTH, 20, 1])
-    inputs = {"tokens" if tokens else "x": x, "lengths": lengths, "dt": dt}
+    inputs = {"tokens" if tokens else "x": x, "lengths": lengths}
+    inputs |= {} if dt is None else {"dt": dt}
     last = expected[np.arange(BATCH), lengths - 1]
     assert np.abs(sequence.run(None, inputs)[0] - last).max() < 1e-5
 
@@ -65,10 +77,15 @@ WHOLE = [
     {"tokens": False, "clock": "scale-invariant", "bidirectional": True},
     {"task": "retrieval", "bidirectional": True, "gate": "half_glu1", "pooling": "last"},
     {"bidirectional": True, "masking": "pooling", "positions": "sinusoid"},
+    {"bidirectional": True, "selective": True, "clock": "scale-invariant"},
+    {"tokens": False, "bidirectional": True, "rate": "path", "selective": True},
+    {"bidirectional": True, "s5": True},
 ]
 
 
-@pytest.mark.parametrize("options", WHOLE, ids=["scale-invariant", "retrieval", "masking"])
+@pytest.mark.parametrize(
+    "options", WHOLE, ids=["scale-invariant", "retrieval", "masking", "selective", "path", "S5"]
+)
 def test_bidirectional_models_in_onnx_are_those_of_jax(options, tmp_path, rng):
     model, tokens = small(**options), options.get("tokens", True)
     pair = (2,) if options.get("task") == "retrieval" else ()

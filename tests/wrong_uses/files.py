@@ -118,7 +118,8 @@ def _make_models(folder: pathlib.Path) -> None:
     mixers = {
         "causal": layer,
         "bidirectional": functools.partial(layer, bidirectional=True),
-        "s5": functools.partial(baselines.S5, order=4, blocks=1),
+        "path": functools.partial(layer, rate="path"),
+        "s4d": functools.partial(baselines.S4D, order=4),
     }
     for name, mixer in mixers.items():
         key = jax.random.key(0)

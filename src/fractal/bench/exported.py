@@ -20,7 +20,7 @@ int run(const INPUT *x, size_t length, float *y)
 {
     static net_state s;
     net_init(&s);
-    return net_extend(&net_trained, &s, x, NULL, length, y);
+    return net_extend(&net_trained, &s, xDURATIONS, length, y);
 }
 int outputs(void) { return net_OUTPUTS; }
 int state_bytes(void) { return sizeof(net_state); }
@@ -31,22 +31,27 @@ Stream = Callable[[np.ndarray], np.ndarray]
 """The outputs of a new stream after each of its samples or tokens."""
 
 
-class CompiledModel(NamedTuple):
-    """A model in C, and the bytes of its state and weights."""
+class MissingTool(RuntimeError):
+    """A program or package that an exported model needs to run is not there; says which."""
+
+
+class ExportedModel(NamedTuple):
+    """An exported model that runs, and the bytes of its parts."""
 
     run: Stream
-    state_bytes: int
-    weight_bytes: int
+    bytes: dict[str, int]
 
 
-def compiled_model(model: SequenceModel, folder: pathlib.Path) -> CompiledModel | None:
-    """A causal model as compiled C in float32; None where there is no compiler."""
+def compiled_model(model: SequenceModel, folder: pathlib.Path) -> ExportedModel:
+    """A causal model as compiled C in float32."""
     compiler = shutil.which("cc")
     if compiler is None:
-        return None
+        raise MissingTool("no C compiler: there is no program cc")
     (header,) = to_c(model, folder, prefix="net", dtype="float32")
-    tokens = "const uint32_t *tokens" in header.read_text(encoding="utf-8")
+    text = header.read_text(encoding="utf-8")
+    tokens = "const uint32_t *tokens" in text
     program = _PROGRAM.replace("INPUT", "uint32_t" if tokens else "float")
+    program = program.replace("DURATIONS", ", NULL" if "const float *dt" in text else "")
     (folder / "net.c").write_text(program, encoding="utf-8")
     subprocess.run([compiler, *_COMMAND], cwd=folder, check=True)
     library = ctypes.CDLL(str(folder / "net.so"))
@@ -58,13 +63,17 @@ def compiled_model(model: SequenceModel, folder: pathlib.Path) -> CompiledModel 
         assert failed == 0
         return y
 
-    return CompiledModel(run, library.state_bytes(), library.weight_bytes())
+    sizes = {"state": library.state_bytes(), "weights": library.weight_bytes()}
+    code = _code_bytes(compiler, folder)
+    sizes |= {"file": header.stat().st_size} | ({} if code is None else {"code": code})
+    return ExportedModel(run, sizes)
 
 
-def onnx_stream(model: SequenceModel, folder: pathlib.Path) -> Stream | None:
-    """A causal model by steps of onnxruntime, on one thread; None where it is not installed."""
-    if not all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))):
-        return None
+def onnx_model(model: SequenceModel, folder: pathlib.Path) -> ExportedModel:
+    """A causal model by steps of onnxruntime, on one thread."""
+    for package in ("onnx", "onnxruntime"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingTool(f"{package} is not installed")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -74,12 +83,13 @@ def onnx_stream(model: SequenceModel, folder: pathlib.Path) -> Stream | None:
     inputs = {one.name: one for one in session.get_inputs()}
     names = [one.name for one in session.get_outputs()][1:]
     sample = next(iter(inputs))
+    zeros = {name: _zeros(one) for name, one in inputs.items()}
+    if "dt" in zeros:
+        zeros["dt"] = np.ones(1, np.float32)
 
     def run(samples: np.ndarray) -> np.ndarray:
-        feeds = {name: _zeros(one) for name, one in inputs.items()}
-        feeds["dt"] = np.ones(1, np.float32)
-        outputs = []
-        for x in samples[:, None].astype(feeds[sample].dtype):
+        feeds, outputs = dict(zeros), []
+        for x in samples[:, None].astype(zeros[sample].dtype):
             feeds[sample] = x
             found: Any = session.run(None, feeds)
             for name, value in zip(names, found[1:], strict=True):
@@ -87,7 +97,21 @@ def onnx_stream(model: SequenceModel, folder: pathlib.Path) -> Stream | None:
             outputs.append(found[0][0])
         return np.stack(outputs)
 
-    return run
+    state = sum(zeros[name.removeprefix("next_")].nbytes for name in names)
+    return ExportedModel(run, {"state": state, "file": path.stat().st_size})
+
+
+def _code_bytes(compiler: str, folder: pathlib.Path) -> int | None:
+    """Bytes of machine code for this processor, optimized for size; None without GNU `size`."""
+    size = shutil.which("size")
+    if size is None:
+        return None
+    subprocess.run([compiler, "-std=c99", "-Os", "-c", "net.c"], cwd=folder, check=True)
+    done = subprocess.run(
+        [size, "-A", "net.o"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return next((int(line[1]) for line in lines if line[:1] == [".text"]), None)
 
 
 def _zeros(tensor: Any) -> np.ndarray:

@@ -1,5 +1,8 @@
 """A stream, sample by sample and in blocks: time per sample, and the overhead of a call.
 
+The same model exported to C and to ONNX is measured beside it, where there are a C compiler and
+onnxruntime.
+
 Each call is timed until its outputs are ready. By default JAX dispatches a computation to a thread
 and returns at once; `jax_cpu_enable_async_dispatch=False` computes in the calling thread. The
 setting is per process, so that each is measured in its own.
@@ -20,25 +23,34 @@ import numpy as np
 from .._memory import OnlineMemory
 from .._provenance import provenance
 from ..nn import ModelState, SequenceModel, Streaming
-from .exported import compiled_model, onnx_stream
+from .exported import MissingTool, compiled_model, onnx_model
 from .timing import interleaved
 
 INPUTS, OUTPUTS, WIDTH, DEPTH = 8, 8, 64, 4
 BLOCKS, SAMPLES, ROUNDS = (1, 16, 256), 256, 21
 DISPATCH = {"in the calling thread": False, "asynchronous": True}
+EXPORTS = {"C, exported": compiled_model, "onnxruntime, exported": onnx_model}
 
 
 def bench_stream() -> dict:
-    """Microseconds per sample of `Streaming`, of its parts and of alternatives."""
+    """Microseconds per sample of `Streaming`, of its parts and of alternatives.
+
+    In place of its times an export that cannot run has the reason.
+    """
     measured = {name: _in_process(value) for name, value in DISPATCH.items()}
+    exported = measured["in the calling thread"]
     rows = {
         f"{row}, dispatch {name}": timing
-        for name, timings in measured.items()
-        for row, timing in timings.items()
+        for name, found in measured.items()
+        for row, timing in found["microseconds"].items()
+        if row not in EXPORTS
+    }
+    rows |= {
+        row: exported["microseconds"].get(row, exported["missing"].get(row)) for row in EXPORTS
     }
     medians = {
-        name: {row: timing["median"] for row, timing in timings.items()}
-        for name, timings in measured.items()
+        name: {row: timing["median"] for row, timing in found["microseconds"].items()}
+        for name, found in measured.items()
     }
     return {
         "provenance": provenance(),
@@ -62,10 +74,11 @@ def bench_stream() -> dict:
         "times_faster_than_jit_of_the_model": {
             name: row["jit(SequenceModel.step)"] / row["step"] for name, row in medians.items()
         },
+        "bytes": exported["bytes"],
     }
 
 
-def _in_process(asynchronous: bool) -> dict[str, dict[str, float]]:
+def _in_process(asynchronous: bool) -> dict[str, dict]:
     """Results of `measure` in a new process."""
     done = subprocess.run(
         [sys.executable, "-m", "fractal.bench.stream", *(["asynchronous"] if asynchronous else [])],
@@ -75,14 +88,14 @@ def _in_process(asynchronous: bool) -> dict[str, dict[str, float]]:
     return json.loads(done.stdout)
 
 
-def measure() -> dict[str, dict[str, float]]:
-    """Microseconds per sample with the dispatch of this process."""
+def measure(*, exports: bool) -> dict[str, dict]:
+    """Microseconds per sample with the dispatch of this process; bytes and what is missing."""
     model = SequenceModel(
         INPUTS, OUTPUTS, width=WIDTH, depth=DEPTH, tokens=False, pooling="last",
         key=jax.random.key(0),
     )  # fmt: skip
     samples = np.random.default_rng(0).standard_normal((SAMPLES, INPUTS)).astype(np.float32)
-    calls = {"step": _steps(Streaming(model), samples)}
+    calls: dict[str, Callable[[], object]] = {"step": _steps(Streaming(model), samples)}
     for size in BLOCKS:
         blocks = samples.reshape(-1, size, INPUTS)
         calls[f"extend, blocks of {size}"] = _blocks(Streaming(model), blocks)
@@ -92,10 +105,25 @@ def measure() -> dict[str, dict[str, float]]:
         "jit(SequenceModel.step)": _jit(model, samples),
         "OnlineMemory.push": _memory(samples),
     }
+    sizes: dict[str, dict[str, int]] = {"JAX": _bytes(model)}
+    missing: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
-        calls |= _exported(model, pathlib.Path(folder), samples)
+        for name, make in EXPORTS.items() if exports else ():
+            try:
+                made = make(model, pathlib.Path(folder))
+            except MissingTool as error:
+                missing[name] = str(error)
+            else:
+                calls[name] = functools.partial(made.run, samples)
+                sizes[name] = made.bytes
         timings = interleaved(calls, ROUNDS)
-    return {name: timing.scaled(1e6 / SAMPLES) for name, timing in timings.items()}
+    microseconds = {name: timing.scaled(1e6 / SAMPLES) for name, timing in timings.items()}
+    return {"microseconds": microseconds, "bytes": sizes, "missing": missing}
+
+
+def _bytes(model: SequenceModel) -> dict[str, int]:
+    parts = {"state": model.initial_state(), "weights": model}
+    return {name: sum(x.nbytes for x in jax.tree.leaves(part)) for name, part in parts.items()}
 
 
 def _steps(stream: Streaming, samples: np.ndarray) -> Callable[[], None]:
@@ -159,18 +187,6 @@ def _jit(model: SequenceModel, samples: np.ndarray) -> Callable[[], None]:
     return run
 
 
-def _exported(
-    model: SequenceModel, folder: pathlib.Path, samples: np.ndarray
-) -> dict[str, Callable[[], object]]:
-    """Steps of the exported model, where there are a C compiler and onnxruntime."""
-    found = {}
-    if compiled := compiled_model(model, folder):
-        found["C, exported"] = lambda: compiled.run(samples)
-    if by_steps := onnx_stream(model, folder):
-        found["onnxruntime, exported"] = lambda: by_steps(samples)
-    return found
-
-
 def _memory(samples: np.ndarray) -> Callable[[], None]:
     memory = OnlineMemory(0.9, 64, channels=INPUTS)
 
@@ -182,5 +198,6 @@ def _memory(samples: np.ndarray) -> Callable[[], None]:
 
 
 if __name__ == "__main__":
-    jax.config.update("jax_cpu_enable_async_dispatch", sys.argv[1:] == ["asynchronous"])
-    print(json.dumps(measure()))
+    asynchronous = sys.argv[1:] == ["asynchronous"]
+    jax.config.update("jax_cpu_enable_async_dispatch", asynchronous)
+    print(json.dumps(measure(exports=not asynchronous)))

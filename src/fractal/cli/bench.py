@@ -27,8 +27,9 @@ class Bench:
         subject: memory, the online memory; scan, the scan by method and length; layer, the layer
             compared with a lower bound, its two matrix products without the scan, and with S5;
             step, the gradient of one batch of whole models, compared with their matrix products;
-            stream, a model sample by sample and in blocks; torch, the layer in PyTorch compared
-            with that in JAX and with s5-pytorch; data, the time per batch and per train step.
+            stream, a model sample by sample and in blocks, in JAX and exported; torch, the layer in
+            PyTorch compared with that in JAX and with s5-pytorch; data, the time per batch and per
+            train step.
         json: print one JSON object instead of a table.
         case: step only: the preset to measure; by default all, which takes minutes each.
         update: step only: a JSON file to which the measured cases are added.
@@ -131,6 +132,9 @@ def _brief(name: str, value: object) -> str:
 def _times(console: Stdout, title: str, rows: dict) -> None:
     table = Table(title, "median", "quartiles")
     for name, timing in rows.items():
+        if isinstance(timing, str):  # why it was not measured
+            table.add_row(name, timing, "")
+            continue
         spread = f"{timing['low']:.3f} … {timing['high']:.3f}"
         table.add_row(name, f"{timing['median']:.3f}", spread)
     console.print(table)

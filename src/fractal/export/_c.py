@@ -32,7 +32,7 @@ def to_c(
 
     **Arguments:**
 
-    - `model`: a causal `SequenceModel` of `FractalSSM` layers, or an `OnlineMemory`.
+    - `model`: a causal `SequenceModel` of `FractalSSM` or `S5` layers, or an `OnlineMemory`.
     - `folder`: folder for the files; it is created if it does not exist.
     - `prefix`: start of the names of files and functions.
     - `dtype`: `"float32"` or `"float64"`; by default that of the parameters, float64 for a memory.
@@ -54,8 +54,9 @@ def to_c(
 
 
 def _model(model: Any, prefix: str, dtype: str | None, in_file: bool) -> dict[str, bytes]:
+    from ._arguments import check_model, whole_only  # JAX, which a memory does not need
     from ._c_weights import FILE_VERSION, layout_of, weights_file, weights_of
-    from ._plan import check_model, make_plan, whole_only  # JAX, which a memory does not need
+    from ._plan import make_plan
     from ._positions import sinusoid_turns
 
     check_model(model)
@@ -65,7 +66,7 @@ def _model(model: Any, prefix: str, dtype: str | None, in_file: bool) -> dict[st
     dtype = dtype or plan.dtype
     weights = weights_of(plan)
     members = weights.flat()
-    choices = plan.choices
+    dynamics = plan.dynamics
     header = render(
         "model.h",
         prefix,
@@ -81,17 +82,22 @@ def _model(model: Any, prefix: str, dtype: str | None, in_file: bool) -> dict[st
         outputs=plan.outputs,
         width=plan.width,
         depth=len(plan.blocks),
-        modes=choices.modes,
-        scale_invariant=plan.scale_invariant,
+        modes=dynamics.modes,
+        clocks=dynamics.clocks,
+        clock_starts=[sum(dynamics.clock_modes[:k]) for k in range(dynamics.clocks + 1)],
+        rate=dynamics.rate,
+        timed=dynamics.rate != "path",
+        duration="elapsed" if dynamics.rate == "fixed" else "dt",
+        scale_invariant=dynamics.scale_invariant,
         counted=plan.pooling == "mean" or plan.positions != "none",
         pooling=plan.pooling,
         positions=plan.positions,
         length=0 if plan.table is None else len(plan.table),
         turns=sinusoid_turns(plan.width) if plan.positions == "sinusoid" else [],
-        norm=choices.norm,
+        norm=plan.norm,
         final_norm=plan.final_norm is not None,
-        discretization=choices.discretization,
-        gate=choices.gate,
+        discretization=dynamics.discretization,
+        gate=plan.gate,
     )
     files = {f"{prefix}.h": header}
     if in_file:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from ._plan import BlockPlan, DensePlan, Plan, unit_complement
+from ._mixer_plan import RatePlan, unit_complement
+from ._plan import BlockPlan, DensePlan, Plan
 
 FILE_VERSION = 1
 _MAGIC = b"FRACTALW"
@@ -63,20 +64,22 @@ def layout_of(members: Sequence[Member]) -> int:
 
 
 def _block(plan: Plan, block: BlockPlan) -> list[Member]:
-    mixer, choices = block.mixer, plan.choices
+    mixer, dynamics = block.mixer, plan.dynamics
     parts = [
-        Member("norm_scale", "NAME_WIDTH", f"{choices.norm} norm", block.norm.scale),
+        Member("norm_scale", "NAME_WIDTH", f"{plan.norm} norm", block.norm.scale),
         Member("norm_shift", "NAME_WIDTH", "", block.norm.shift),
         Member("decay", "NAME_MODES", "of the modes per unit of time", np.real(mixer.rates)),
         Member("rotation", "NAME_MODES", "radians per unit of time", np.imag(mixer.rates)),
     ]
-    if not plan.scale_invariant:
+    if mixer.rate is not None:
+        parts += _rate(mixer.rate)
+    elif not dynamics.scale_invariant:
         parts.append(
             Member(
                 "complement",
                 "2 * NAME_MODES",
                 "1 - gate for a duration of 1",
-                _parts(unit_complement(choices.discretization, mixer.rates)),
+                _parts(unit_complement(dynamics.discretization, mixer.rates)),
             )
         )
     parts += [
@@ -92,6 +95,17 @@ def _block(plan: Plan, block: BlockPlan) -> list[Member]:
     if block.outer is not None:
         parts += _dense("outer", "WIDTH", "WIDTH", block.outer)
     return parts + _dense("inner", "WIDTH", "WIDTH", block.inner)
+
+
+def _rate(rate: RatePlan) -> list[Member]:
+    size = "NAME_WIDTH * NAME_CLOCKS"
+    if rate.bias is None:
+        comment = "squared weights of the changes of the input"
+        return [Member("path_weight", size, comment, rate.weight.T**2)]
+    return [
+        Member("rate_weight", size, "rates of the clocks: linear, then softplus", rate.weight.T),
+        Member("rate_bias", "NAME_CLOCKS", "", rate.bias),
+    ]
 
 
 def _dense(name: str, inputs: str, outputs: str, dense: DensePlan) -> list[Member]:

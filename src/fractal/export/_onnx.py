@@ -9,10 +9,9 @@ import pathlib
 from typing import Any, SupportsIndex
 
 from .. import __version__
-from .._checks import check_flag
 from .._errors import UserError
 from .._extras import require
-from ._folder import check_prefix, write_files
+from ._folder import write_files
 
 
 def to_onnx(
@@ -23,26 +22,26 @@ def to_onnx(
     length: SupportsIndex | None = None,
     durations: bool = False,
 ) -> list[pathlib.Path]:
-    """Write a model of `FractalSSM` layers as graphs of ONNX, in float32, with a free batch size.
+    """Write a model of `FractalSSM` or `S5` layers as graphs of ONNX, in float32, with a free batch size.
 
     A causal model is written as PREFIX-step.onnx: one step, with the state in and out. With
     `length` any model is written as PREFIX-sequence.onnx: whole sequences of this length.
 
     **Arguments:**
 
-    - `model`: a `SequenceModel` of `FractalSSM` layers.
+    - `model`: a `SequenceModel` of `FractalSSM` or `S5` layers.
     - `folder`: folder for the files; it is created if it does not exist.
     - `prefix`: start of the names of the files.
     - `length`: number of steps of the graph of whole sequences; shorter ones are padded.
-    - `durations`: whether this graph has an input `dt`, one duration per step.
+    - `durations`: whether this graph has an input `dt`, one duration per step; not for
+      `rate="path"`.
 
     **Returns:** the paths of the files.
     """
-    from ._plan import check_length, check_model, make_plan
+    from ._arguments import check_graphs
+    from ._plan import make_plan
 
-    prefix, durations = check_prefix(prefix), check_flag("durations", durations)
-    check_model(model)
-    steps = check_length(model, length, durations)
+    graphs = check_graphs(model, prefix, length, durations)
     require("onnx", "onnx", package="export to ONNX")
     plan = make_plan(model, "onnx")
     if plan.dtype != "float32":
@@ -56,10 +55,12 @@ def to_onnx(
     if plan.causal:
         described = "One step. The state is zero before the first step."
         graph = step_graph(plan)
-        files[f"{prefix}-step.onnx"] = graph.serialize(f"{prefix}-step", described, __version__)
-    if steps is not None:
-        described = f"Whole sequences of {steps} steps; those after `lengths` are padding."
-        graph = sequence_graph(plan, steps, durations=durations)
-        name = f"{prefix}-sequence"
+        files[f"{graphs.prefix}-step.onnx"] = graph.serialize(
+            f"{graphs.prefix}-step", described, __version__
+        )
+    if graphs.length is not None:
+        described = f"Whole sequences of {graphs.length} steps; those after `lengths` are padding."
+        graph = sequence_graph(plan, graphs.length, durations=graphs.durations)
+        name = f"{graphs.prefix}-sequence"
         files[f"{name}.onnx"] = graph.serialize(name, described, __version__)
     return write_files(folder, files)

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._mixer_plan import MixerPlan
 from ._onnx_graph import OnnxGraph
-from ._plan import EPSILON, BlockPlan, DensePlan, MixerPlan, NormPlan
+from ._plan import EPSILON, BlockPlan, DensePlan, NormPlan
 
 
 class OnnxPair(NamedTuple):
@@ -69,53 +70,6 @@ def readout(g: OnnxGraph, plan: MixerPlan, modes: str, u: str) -> str:
     """C z + D u."""
     y = g.op("MatMul", modes, g.constant("readout", plan.readout.T))
     return g.op("Add", y, g.op("Mul", u, g.constant("skip", plan.skip)), name="mixed")
-
-
-def complements(g: OnnxGraph, kind: str, plan: MixerPlan, elapsed: str) -> OnnxPair:
-    """1 − gate of each mode, without cancellation for short steps. `elapsed` ends in an axis of 1.
-
-    ONNX has no expm1: 1 − exp(−d) = tanh(d/2) (1 + exp(−d)).
-    """
-    decay = g.op("Mul", elapsed, g.constant("rate", np.real(plan.rates)), name="decay")
-    phase = g.op("Mul", elapsed, g.constant("rotation", np.imag(plan.rates)), name="phase")
-    one, half = g.constant("one", 1.0), g.constant("half", 0.5)
-    if kind == "bilinear":
-        a = g.op("Add", g.op("Mul", decay, half), one)
-        b = g.op("Mul", phase, half)
-        size = g.op("Add", g.op("Mul", a, a), g.op("Mul", b, b), name="size")
-        top = g.op("Add", g.op("Mul", decay, a), g.op("Mul", phase, b))
-        return OnnxPair(g.op("Div", top, size), g.op("Div", phase, size))
-    modulus = g.op("Exp", g.op("Neg", decay), name="modulus")
-    shrunk = g.op("Mul", g.op("Tanh", g.op("Mul", decay, half)), g.op("Add", modulus, one))
-    sine = g.op("Sin", g.op("Mul", phase, half))
-    turned = g.op("Mul", g.op("Mul", sine, sine), g.constant("two", 2.0))
-    return OnnxPair(
-        g.op("Add", g.op("Mul", shrunk, g.op("Cos", phase)), turned, name="complement_real"),
-        g.op("Mul", modulus, g.op("Sin", phase), name="complement_imag"),
-    )
-
-
-def scale_invariant_complements(
-    g: OnnxGraph, kind: str, plan: MixerPlan, starts: str, durations: str
-) -> OnnxPair:
-    """1 − gate for elapsed times log1p(duration / start); 1 for the first sample.
-
-    ONNX has no log1p: log1p(x) = x log(1 + x) / ((1 + x) − 1), with the rounded 1 + x.
-    """
-    zero, one = g.constant("zero", 0.0), g.constant("one", 1.0)
-    begun = g.op("Greater", starts, zero, name="begun")
-    ratio = g.op("Div", durations, g.op("Where", begun, starts, one), name="ratio")
-    ratio = g.op("Where", begun, ratio, zero)
-    grown = g.op("Add", ratio, one)
-    rounded = g.op("Sub", grown, one)
-    tiny = g.op("Equal", rounded, zero)
-    quotient = g.op(
-        "Div", g.op("Mul", ratio, g.op("Log", grown)), g.op("Where", tiny, one, rounded)
-    )
-    elapsed = g.op("Where", tiny, ratio, quotient, name="elapsed")
-    c = complements(g, kind, plan, elapsed)
-    first = g.op("And", g.op("Not", begun), g.op("Greater", durations, zero), name="first")
-    return OnnxPair(g.op("Where", first, one, c.real), g.op("Where", first, zero, c.imag))
 
 
 def times(g: OnnxGraph, a: OnnxPair, b: OnnxPair) -> OnnxPair:

@@ -5,12 +5,15 @@ what its predecessor 2^j steps before it has collected, times the product of the
 """
 
 import numpy as np
+from jaxtyping import Complex
 
+from . import _onnx_clock as clock
 from . import _onnx_layers as layers
+from ._mixer_plan import Dynamics, MixerPlan, unit_complement
 from ._onnx_graph import OnnxGraph
 from ._onnx_layers import OnnxPair
 from ._onnx_step import encode
-from ._plan import BlockPlan, MixerPlan, Plan, unit_complement
+from ._plan import BlockPlan, Plan
 from ._positions import sinusoids
 
 
@@ -73,39 +76,42 @@ def _block(
     m = g.within("mixer")
     u = m.op("Where", mask, z, m.constant("zero", 0.0), name="signal") if mask else z
     steady = layers.response(m, block.mixer, u)
-    scans = [_scan(m.within("forward"), plan, block.mixer, steady, mask, dt, length, False)]
-    if plan.choices.bidirectional:
-        scope = m.within("backward")
-        scans.append(_scan(scope, plan, block.mixer, steady, mask, dt, length, True))
+    directions = ("forward", "backward") if plan.dynamics.bidirectional else ("forward",)
+    dynamics, scans = plan.dynamics, []
+    for direction in directions:
+        scope, reverse = m.within(direction), direction == "backward"
+        if dynamics.scale_invariant or dynamics.rate != "fixed" or dt:
+            durations = _durations(scope, block.mixer, u, dt, length, reverse)
+            c = _complements(scope, dynamics, block.mixer, durations, mask, reverse)
+            scans.append(_varying_scan(scope, c, steady, length, reverse))
+        else:
+            c = unit_complement(dynamics.discretization, block.mixer.rates)
+            scans.append(_constant_scan(scope, c, steady, length, reverse))
     modes = m.op("Concat", *(part for scan in scans for part in scan), axis=2, name="modes")
     y = layers.readout(m, block.mixer, modes, u)
-    gated = layers.gate(g.within("gate"), plan.choices.gate, block, y, z)
+    gated = layers.gate(g.within("gate"), plan.gate, block, y, z)
     return g.op("Add", h, gated, name="output")
 
 
-def _scan(
-    g: OnnxGraph,
-    plan: Plan,
-    mixer: MixerPlan,
-    steady: OnnxPair,
-    mask: str,
-    dt: str,
-    length: int,
-    reverse: bool,
+def _constant_scan(
+    g: OnnxGraph, c: Complex[np.ndarray, " modes"], steady: OnnxPair, length: int, reverse: bool
 ) -> OnnxPair:
-    """The modes of all steps."""
-    kind, passes = plan.choices.discretization, (length - 1).bit_length()
-    if not (plan.scale_invariant or dt):
-        c = unit_complement(kind, mixer.rates)
-        x = layers.times(g, layers.pair_constant(g, "complement", c), steady)
-        for j in range(passes):
-            scope = g.within(f"pass{j}")
-            decay = layers.pair_constant(scope, "gate", (1 - c) ** 2**j)
-            x = layers.plus(scope, x, layers.times(scope, decay, _shift(scope, x, 2**j, reverse)))
-        return x
-    c = _complements(g, plan, mixer, mask, dt, length, reverse)
+    """The modes of all steps, for the same complement of the gates at all steps."""
+    x = layers.times(g, layers.pair_constant(g, "complement", c), steady)
+    for j in range((length - 1).bit_length()):
+        scope = g.within(f"pass{j}")
+        decay = layers.pair_constant(scope, "gate", (1 - c) ** 2**j)
+        x = layers.plus(scope, x, layers.times(scope, decay, _shift(scope, x, 2**j, reverse)))
+    return x
+
+
+def _varying_scan(
+    g: OnnxGraph, c: OnnxPair, steady: OnnxPair, length: int, reverse: bool
+) -> OnnxPair:
+    """The modes of all steps, for a complement of the gates per step."""
     x, one = layers.times(g, c, steady), g.constant("one", 1.0)
     decay = OnnxPair(g.op("Sub", one, c.real, name="gate_real"), g.op("Neg", c.imag))
+    passes = (length - 1).bit_length()
     for j in range(passes):
         scope = g.within(f"pass{j}")
         x = layers.plus(scope, x, layers.times(scope, decay, _shift(scope, x, 2**j, reverse)))
@@ -115,29 +121,38 @@ def _scan(
     return x
 
 
+def _durations(g: OnnxGraph, mixer: MixerPlan, u: str, dt: str, length: int, reverse: bool) -> str:
+    """The time that each sample takes on each clock."""
+    if mixer.rate is None:
+        return dt or g.constant("durations", np.ones((1, length, 1)))
+    path = mixer.rate.bias is None
+    return clock.rated_durations(g, mixer.rate, u, _shifted(g, u, 1, reverse) if path else "", dt)
+
+
 def _complements(
-    g: OnnxGraph, plan: Plan, mixer: MixerPlan, mask: str, dt: str, length: int, reverse: bool
+    g: OnnxGraph, dynamics: Dynamics, mixer: MixerPlan, durations: str, mask: str, reverse: bool
 ) -> OnnxPair:
     """1 − gate of each step and mode."""
-    kind = plan.choices.discretization
-    durations = dt or g.constant("durations", np.ones((1, length, 1)))
-    if not plan.scale_invariant:
-        return layers.complements(g, kind, mixer, durations)
+    if not dynamics.scale_invariant:
+        return clock.complements(g, dynamics, mixer, durations)
     if reverse and mask:  # the reverse clock starts at the last step that is not padding
         durations = g.op("Where", mask, durations, g.constant("zero", 0.0))
     starts = g.op("CumSum", durations, g.constant("axis", 1, np.int64), exclusive=1,
                   reverse=int(reverse), name="starts")  # fmt: skip
-    return layers.scale_invariant_complements(g, kind, mixer, starts, durations)
+    return clock.complements(g, dynamics, mixer, clock.log_growth(g, starts, durations))
 
 
 def _shift(g: OnnxGraph, x: OnnxPair, steps: int, reverse: bool, neutral: float = 0.0) -> OnnxPair:
     """The values `steps` earlier, or later if `reverse`; `neutral` where there are none."""
+    return OnnxPair(
+        _shifted(g, x.real, steps, reverse, neutral), _shifted(g, x.imag, steps, reverse)
+    )
+
+
+def _shifted(g: OnnxGraph, x: str, steps: int, reverse: bool, neutral: float = 0.0) -> str:
     by = -steps if reverse else steps
     pads = g.constant("shift", [0, by, 0, 0, -by, 0], np.int64)  # negative: removed
-    return OnnxPair(
-        g.op("Pad", x.real, pads, g.constant("neutral", neutral), name="shifted_real"),
-        g.op("Pad", x.imag, pads, g.constant("neutral", 0.0), name="shifted_imag"),
-    )
+    return g.op("Pad", x, pads, g.constant("neutral", neutral), name="shifted")
 
 
 def _pool(g: OnnxGraph, pooling: str, h: str, kept: str, lengths: str) -> str:

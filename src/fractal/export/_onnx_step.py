@@ -4,8 +4,11 @@ The state has a leading axis for the batch and is zero before the first step. Su
 words as in JAX: the sum, and what rounding removed from it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from . import _onnx_clock as clock
 from . import _onnx_layers as layers
 from ._onnx_graph import OnnxGraph
 from ._onnx_layers import OnnxPair
@@ -13,63 +16,85 @@ from ._plan import BlockPlan, Plan
 from ._positions import sinusoid_turns
 
 
+class _MixerState(NamedTuple):
+    """Tensors of the state of a mixer, or of all mixers in an axis of depth; "" if there is none.
+
+    Durations that mixers compute differ, so that each has a time of its own.
+    """
+
+    modes: str
+    modes_lost: str
+    mixer_time: str
+    last_input: str
+
+
 def step_graph(plan: Plan) -> OnnxGraph:
     """The graph of a causal model."""
-    g = OnnxGraph()
-    width, parts, depth = plan.width, 2 * plan.choices.modes, len(plan.blocks)
+    g, dynamics = OnnxGraph(), plan.dynamics
     if plan.tokens:
         x = g.input("token", ["batch"], np.int64)
     else:
         x = g.input("x", ["batch", plan.inputs])
-    dt = g.op("Unsqueeze", g.input("dt", ["batch"]), g.constant("axis", [1], np.int64))
-    modes = g.input("modes", ["batch", depth, parts])
-    lost = g.input("modes_lost", ["batch", depth, 2, parts]) if plan.scale_invariant else ""
-    time = g.input("time", ["batch", 3]) if plan.scale_invariant else ""
+    dt = _unsqueeze(g, g.input("dt", ["batch"])) if dynamics.rate != "path" else ""
+    shapes = _mixer_shapes(plan)
+    before = _MixerState(
+        *(g.input(name, shapes[name]) if name in shapes else "" for name in _MixerState._fields)
+    )
+    shared = dynamics.scale_invariant and dynamics.rate == "fixed"
+    time = g.input("time", ["batch", 3]) if shared else ""
     counted = plan.pooling == "mean" or plan.positions != "none"
     steps = g.input("steps", ["batch"], np.int64) if counted else ""
-    total = g.input("total", ["batch", 3, width]) if plan.pooling == "mean" else ""
+    total = g.input("total", ["batch", 3, plan.width]) if plan.pooling == "mean" else ""
 
     h = encode(g.within("encoder"), plan, x)
     if plan.positions != "none":
         h = g.op("Add", h, _positions(g.within("positions"), plan, steps), name="positioned")
-    start = _word(g.within("clock"), time, 0, keep=True) if time else ""
-    after_modes, after_lost = [], []
+    elapsed = dt
+    if shared:
+        scope = g.within("clock")
+        words = [_word(scope, time, i, keep=True) for i in range(3)]
+        elapsed = clock.log_growth(scope, words[0], dt)
+        time = scope.op("Concat", *accumulate(scope, words, dt), axis=1)
+    states = []
     for k, block in enumerate(plan.blocks):
         scope = g.within(f"block{k}")
-        before = _word(scope, modes, k)
-        error = _word(scope, lost, k) if lost else ""
-        h, z, error = _block(scope, plan, block, h, (before, error), dt, start)
-        after_modes.append(_unsqueeze(scope, z))
-        after_lost.append(_unsqueeze(scope, error) if lost else "")
+        state = _MixerState(*(_word(scope, x, k) if x else "" for x in before))
+        h, state = _block(scope, plan, block, h, state, dt, elapsed)
+        states.append(state)
     if plan.final_norm is not None:
         h = layers.norm(g.within("final_norm"), plan.final_norm, h)
-
-    next_total = ""
     if steps:
         steps = g.op("Add", steps, g.constant("one", 1, np.int64), name="counted")
     if total:
         scope = g.within("mean")
-        words = [_word(scope, total, i) for i in range(3)]
-        words = accumulate(scope, words, h)
+        words = accumulate(scope, [_word(scope, total, i) for i in range(3)], h)
         count = scope.op("Cast", steps, to=1)
         h = scope.op("Div", words[0], _unsqueeze(scope, count), name="mean")
-        next_total = scope.op("Concat", *(_unsqueeze(scope, one) for one in words), axis=1)
-    output = layers.dense(g.within("head"), plan.head, h)
+        total = _stack(scope, words)
 
-    g.output("output", output, ["batch", plan.outputs])
-    g.output("next_modes", g.op("Concat", *after_modes, axis=1), ["batch", depth, parts])
-    if lost:
-        g.output("next_modes_lost", g.op("Concat", *after_lost, axis=1),
-                 ["batch", depth, 2, parts])  # fmt: skip
-        clock = g.within("clock")
-        words = [_word(clock, time, i, keep=True) for i in range(3)]
-        words = accumulate(clock, words, dt)
-        g.output("next_time", clock.op("Concat", *words, axis=1), ["batch", 3])
+    g.output("output", layers.dense(g.within("head"), plan.head, h), ["batch", plan.outputs])
+    for name, shape in shapes.items():
+        g.output(f"next_{name}", _stack(g, [getattr(state, name) for state in states]), shape)
+    if time:
+        g.output("next_time", time, ["batch", 3])
     if steps:
         g.output("next_steps", steps, ["batch"], np.int64)
-    if next_total:
-        g.output("next_total", next_total, ["batch", 3, width])
+    if total:
+        g.output("next_total", total, ["batch", 3, plan.width])
     return g
+
+
+def _mixer_shapes(plan: Plan) -> dict[str, list[int | str]]:
+    """Shapes of the states of all mixers."""
+    dynamics, depth = plan.dynamics, len(plan.blocks)
+    shapes: dict[str, list[int | str]] = {"modes": ["batch", depth, 2 * dynamics.modes]}
+    if dynamics.scale_invariant:
+        shapes["modes_lost"] = ["batch", depth, 2, 2 * dynamics.modes]
+        if dynamics.rate != "fixed":
+            shapes["mixer_time"] = ["batch", depth, 3, dynamics.clocks]
+    if dynamics.rate == "path":
+        shapes["last_input"] = ["batch", depth, plan.width]
+    return shapes
 
 
 def encode(g: OnnxGraph, plan: Plan, x: str) -> str:
@@ -102,31 +127,35 @@ def _block(
     plan: Plan,
     block: BlockPlan,
     h: str,
-    before: tuple[str, str],
+    before: _MixerState,
     dt: str,
-    start: str,
-) -> tuple[str, str, str]:
-    """The output of a block, its modes, and what rounding removed from them."""
+    elapsed: str,
+) -> tuple[str, _MixerState]:
+    """The output of a block, and the next state of its mixer; `elapsed` is that of a fixed rate."""
     z = layers.norm(g.within("norm"), block.norm, h)
-    m, kind = g.within("mixer"), plan.choices.discretization
-    if plan.scale_invariant:
-        c = layers.scale_invariant_complements(m, kind, block.mixer, start, dt)
-    else:
-        c = layers.complements(m, kind, block.mixer, dt)
-    steady = layers.response(m, block.mixer, z)
-    sizes = m.constant("sizes", [plan.choices.modes] * 2, np.int64)
-    old = OnnxPair(*m.ops("Split", before[0], sizes, names=["old_real", "old_imag"], axis=1))
+    m, mixer, time = g.within("mixer"), block.mixer, ""
+    if mixer.rate is not None:
+        elapsed = clock.rated_durations(m, mixer.rate, z, before.last_input, dt)
+        if before.mixer_time:
+            words = [_word(m, before.mixer_time, i) for i in range(3)]
+            time = _stack(m, accumulate(m, words, elapsed))
+            elapsed = clock.log_growth(m, words[0], elapsed)
+    c = clock.complements(m, plan.dynamics, mixer, elapsed)
+    steady = layers.response(m, mixer, z)
+    sizes = m.constant("sizes", [plan.dynamics.modes] * 2, np.int64)
+    old = OnnxPair(*m.ops("Split", before.modes, sizes, names=["old_real", "old_imag"], axis=1))
     gap = OnnxPair(m.op("Sub", steady.real, old.real), m.op("Sub", steady.imag, old.imag))
     change = m.op("Concat", *layers.times(m, c, gap), axis=1, name="change")
-    if plan.scale_invariant:
-        words = [before[0], _word(m, before[1], 0), _word(m, before[1], 1)]
-        modes, *lost = accumulate(m, words, change)
-        error = m.op("Concat", *(_unsqueeze(m, one) for one in lost), axis=1)
+    lost = ""
+    if before.modes_lost:
+        words = [before.modes, *(_word(m, before.modes_lost, i) for i in range(2))]
+        modes, *rest = accumulate(m, words, change)
+        lost = _stack(m, rest)
     else:
-        modes, error = m.op("Add", before[0], change, name="modes"), ""
-    y = layers.readout(m, block.mixer, modes, z)
-    gated = layers.gate(g.within("gate"), plan.choices.gate, block, y, z)
-    return g.op("Add", h, gated, name="output"), modes, error
+        modes = m.op("Add", before.modes, change, name="modes")
+    y = layers.readout(m, mixer, modes, z)
+    gated = layers.gate(g.within("gate"), plan.gate, block, y, z)
+    return g.op("Add", h, gated, name="output"), _MixerState(modes, lost, time, z)
 
 
 def _positions(g: OnnxGraph, plan: Plan, steps: str) -> str:
@@ -150,3 +179,8 @@ def _word(g: OnnxGraph, x: str, index: int, keep: bool = False) -> str:
 
 def _unsqueeze(g: OnnxGraph, x: str) -> str:
     return g.op("Unsqueeze", x, g.constant("axis", [1], np.int64))
+
+
+def _stack(g: OnnxGraph, tensors: list[str]) -> str:
+    """Tensors in a new axis after that of the batch."""
+    return g.op("Concat", *(_unsqueeze(g, one) for one in tensors), axis=1)

@@ -4,10 +4,9 @@ import os
 import pathlib
 from typing import Any, SupportsIndex
 
-from .._checks import check_flag
 from .._errors import UserError
 from .._extras import require
-from ._folder import check_prefix, write_files
+from ._folder import write_files
 
 _PLATFORMS = ("cpu", "cuda", "tpu")
 
@@ -33,26 +32,23 @@ def to_stablehlo(
     - `folder`: folder for the files; it is created if it does not exist.
     - `prefix`: start of the names of the files.
     - `length`: number of steps of the function of whole sequences; shorter ones are padded.
-    - `durations`: whether this function has an argument `dt`, one duration per step.
+    - `durations`: whether this function has an argument `dt`, one duration per step; not for
+      `rate="path"`.
 
     **Returns:** the paths of the files.
     """
-    from ._plan import check_length, check_model
+    from ._arguments import check_graphs
 
-    prefix, durations = check_prefix(prefix), check_flag("durations", durations)
-    check_model(model)
-    steps = check_length(model, length, durations)
+    graphs = check_graphs(model, prefix, length, durations)
     require("export", "flatbuffers", package="export to StableHLO")
-    from ._stablehlo_functions import exported_sequence, exported_step, follows_path, has_step
+    from ._stablehlo_functions import exported_sequence, exported_step, has_step
 
-    if durations and follows_path(model):
-        raise UserError("must be False for rate='path'", argument="durations")
     files = {}
     if has_step(model):
-        files[f"{prefix}-step.stablehlo"] = exported_step(model, _PLATFORMS)
-    elif steps is None:
+        files[f"{graphs.prefix}-step.stablehlo"] = exported_step(model, _PLATFORMS)
+    elif graphs.length is None:
         raise UserError("must be given: the state of a mixer grows", argument="length")
-    if steps is not None:
-        sequence = exported_sequence(model, _PLATFORMS, steps, durations=durations)
-        files[f"{prefix}-sequence.stablehlo"] = sequence
+    if graphs.length is not None:
+        sequence = exported_sequence(model, _PLATFORMS, graphs.length, durations=graphs.durations)
+        files[f"{graphs.prefix}-sequence.stablehlo"] = sequence
     return write_files(folder, files)

@@ -8,8 +8,8 @@ import jax
 import jax.export
 import jax.numpy as jnp
 
-from ..nn import FractalSSM, PathRate, RetrievalHead, SequenceModel
-from ._plan import whole_only
+from ..nn import RetrievalHead, SequenceModel
+from ._arguments import follows_path, whole_only
 
 
 def has_step(model: SequenceModel) -> bool:
@@ -55,12 +55,6 @@ def exported_sequence(
 
     dt = (jnp.ones((*pair, length), _real(model)),) if durations else ()
     return _exported(sequence, platforms, x, lengths, *dt)
-
-
-def follows_path(model: SequenceModel) -> bool:
-    """Whether the time of a layer is the path of its input, so that samples have no durations."""
-    mixers = [block.mixer for block in model.blocks]
-    return any(isinstance(one, FractalSSM) and isinstance(one.rate, PathRate) for one in mixers)
 
 
 def _exported(function: Callable, platforms: tuple[str, ...], *arguments: Any) -> bytes:

@@ -16,7 +16,8 @@ _NOTES = {
     "`jax.lax.associative_scan` over complex numbers, written from S5's published description. "
     "s5-pytorch: the PyPI package on CPU, measured apart from the others, interleaved with ours.",
     "stream": "One sample per call of a compiled model (`Streaming`), with JAX's asynchronous "
-    "dispatch on and off; the same steps within one compiled program; a call without arithmetic.",
+    "dispatch on and off; the same steps within one compiled program; a call without arithmetic; "
+    "the same model exported to C and to ONNX.",
     "torch": "s5-pytorch: the PyPI package. Memory: what one gradient adds to the peak of a "
     "process.",
     "memory": "Dense: HiPPO's bilinear update, solved in each step, or with all matrices "
@@ -113,11 +114,21 @@ def _layer(found: Mapping) -> list[Table]:
 
 def _stream(found: Mapping) -> list[Table]:
     rows: list[tuple[Cell, ...]] = [
-        (str(name), _quartiles(row)) for name, row in found["microseconds_per_sample"].items()
+        (str(name), row if isinstance(row, str) else _quartiles(row))
+        for name, row in found["microseconds_per_sample"].items()
     ]
     header = ("call", "µs per sample (quartiles)")
     caption = "Streaming, time per sample"
-    return [Table(caption, header, rows, command("stream"), _NOTES["stream"])]
+    tables = [Table(caption, header, rows, command("stream"), _NOTES["stream"])]
+    if "bytes" in found:
+        parts = ("state", "weights", "code", "file")
+        sizes: list[tuple[Cell, ...]] = [
+            (str(name), *(int(row[part]) if part in row else None for part in parts))
+            for name, row in found["bytes"].items()
+        ]
+        caption = "The same model, bytes"
+        tables.append(Table(caption, ("model", *parts), sizes, command("stream")))
+    return tables
 
 
 def _torch(found: Mapping) -> list[Table]:

@@ -41,3 +41,17 @@ def _angles(width: int) -> tuple[list[int], list[int], list[int]]:
 def _signed(angle: int) -> int:
     """The angle modulo one turn, in [−½, ½) turn."""
     return (angle + 2**63) % 2**64 - 2**63
+
+
+def positions_of(
+    table: Tensor | None, steps: Tensor | None, h: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Embeddings of the steps of h (batch, time, width) after `steps` steps, in the dtype of h.
+
+    They are rows of the table, or without one sinusoids, computed in `dtype`.
+    """
+    numbers = torch.arange(h.shape[1], device=h.device)
+    numbers = numbers if steps is None else numbers + steps
+    if table is not None:
+        return table_rows(table, numbers).to(h.dtype)
+    return sinusoids(numbers, h.shape[2], dtype).to(h.dtype)

@@ -19,9 +19,10 @@ from .._errors import UserError
 from .._files import read_model, write_model
 from ._block import Block
 from ._filter_bank import FreeBank, LearnedAlphaBank
+from ._head import RetrievalHead
 from ._layer import FractalSSM
 from ._linear import OneHotLinear
-from ._model import RetrievalHead, SequenceModel
+from ._model import SequenceModel
 from ._norms import BatchNorm, LayerNorm, Statistics
 from ._rate import PathRate, SelectiveRate
 
