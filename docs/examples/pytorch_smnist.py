@@ -5,12 +5,12 @@ import torch
 import fractal
 
 
-def main(task=None, steps=2000, batch=50, **options):
+def main(task=None, steps=400, batch=50, **options):
     """Train, then print and return the accuracy on the test set."""
     task = task or fractal.tasks.load("smnist")
-    options = {"width": 96, "depth": 4, "norm": "batch", "dropout": 0.1} | options
+    options = {"width": 64, "depth": 2, "norm": "batch"} | options
     model = fractal.torch.SequenceModel(task.inputs, task.outputs, tokens=task.tokens, **options)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.05)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3, weight_decay=0.05)
     batches = fractal.tasks.Batches(task, task.splits.train, batch, training=True)
     for step in range(steps):
         examples = batches[step]

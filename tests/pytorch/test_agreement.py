@@ -1,5 +1,6 @@
 """Modules of `fractal.torch` and `fractal.nn` with one weight file: outputs, gradients, states."""
 
+import copy
 import functools
 
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import fractal
+from export_models import trained
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 
@@ -28,16 +30,18 @@ MODELS = {
     "pairs": {"task": "retrieval", "gate": "half_glu1"},
 }
 TIME = 37
+TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
 
 
 def numbers(seed, *shape):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def close(found, expected, tolerance, scale=1.0):
+def close(found, expected, tolerance):
+    """Relative to the largest number, or to 1."""
     found, expected = np.asarray(found), np.asarray(expected)
     assert found.shape == expected.shape
-    scale = max(scale, np.abs(expected).max(initial=0))
+    scale = np.abs(expected).max(initial=1.0)
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
 
 
@@ -47,29 +51,44 @@ def both(path, module):
     return ft.load(path)
 
 
-def compare_gradients(module, twin, gradient, tolerance, path):
-    """Gradients by name, through the weight file of a module that has them as parameters.
+def compare_gradients(twin, loss, gradient, dtype, path):
+    """Gradients of a loss of `twin` and those of JAX, by name, each relative to its largest entry.
 
-    Relative to the largest gradient: those of step sizes are sums of large terms that cancel.
+    JAX's are read through the weight file of a module that has them as parameters. Some gradients
+    in float32 are rounded by more than 1e-5 in both frameworks: those of the decay of slow modes,
+    whose gate and steady state depend on it in opposite ways, are differences of large terms.
+    There PyTorch may differ from JAX by twice what JAX differs from float64.
     """
     fractal.save(path, gradient)
     expected = ft.load(path).state_dict()
-    scale = max(float(x.abs().max()) for x in expected.values() if x.numel())
+    loss(twin).backward()
+    wide = copy.deepcopy(twin).double()
+    if isinstance(wide, ft.SequenceModel):
+        wide.dtype = "float64"  # of activations
+    wide.zero_grad()
+    loss(wide).backward()
+    exact = {name: parameter.grad for name, parameter in wide.named_parameters()}
+    largest = max(float(grad.abs().max()) for grad in exact.values())
     for name, parameter in twin.named_parameters():
         assert parameter.grad is not None, name
-        close(parameter.grad, expected[name], tolerance, scale)
+        own = exact[name].abs().max().item()
+        rounding = (expected[name] - exact[name]).abs().max().item()
+        difference = (parameter.grad - expected[name]).abs().max().item()
+        slack = 2 * rounding if dtype == "float32" else 0.0
+        assert difference <= TOLERANCE[dtype] * own + slack, name
+        assert difference <= TOLERANCE[dtype] * largest, name
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_agree_in_outputs_states_and_gradients(name, dtype, tmp_path):
-    tolerance = {"float32": 1e-5, "float64": 1e-10}[dtype]
+    tolerance = TOLERANCE[dtype]
     u, weight = numbers(0, 2, TIME, 3).astype(dtype), numbers(1, 2, TIME, 3).astype(dtype)
     dt = np.linspace(0.5, 1.5, TIME).astype(dtype) if name == "irregular" else None
     lengths = np.array([TIME, 20])
     with jax.enable_x64(dtype == "float64"):
         options = {"order": 4, "alphas": [0.2, 0.7]} | LAYERS[name]
-        layer = fractal.nn.FractalSSM(3, key=jax.random.key(0), **options)
+        layer = trained(fractal.nn.FractalSSM(3, key=jax.random.key(0), **options))
         twin = both(tmp_path / "layer", layer)
 
         @functools.partial(jax.value_and_grad, argnums=(0, 1), has_aux=True)
@@ -80,12 +99,18 @@ def test_layers_agree_in_outputs_states_and_gradients(name, dtype, tmp_path):
         (_, (y, state)), (gradient, for_u) = loss(layer, jnp.asarray(u))
         signal = torch.tensor(u, requires_grad=True)
         found, end = twin(signal, dt=dt, lengths=torch.tensor(lengths))
-        (found * torch.tensor(weight)).sum().backward()
+        (found * torch.tensor(weight)).sum().backward(inputs=[signal])
+
+        def twin_loss(twin):
+            x, each = signal.detach().to(twin.D.dtype), None if dt is None else torch.tensor(dt)
+            y, _ = twin(x, dt=each, lengths=torch.tensor(lengths))
+            return (y * torch.tensor(weight)).sum()
+
         close(found.detach(), y, tolerance)
         close(torch.view_as_complex(end.modes.detach()), state.modes, tolerance)
         close(end.time.detach().reshape(state.time.shape), state.time, tolerance)
         close(signal.grad, for_u, tolerance)
-        compare_gradients(layer, twin, gradient, tolerance, tmp_path / "gradient")
+        compare_gradients(twin, twin_loss, gradient, dtype, tmp_path / "gradient")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +118,7 @@ def test_layers_agree_in_outputs_states_and_gradients(name, dtype, tmp_path):
     [*((name, "float64") for name in MODELS), ("silu", "float32"), ("values", "float32")],
 )
 def test_models_agree_in_outputs_and_gradients(name, dtype, tmp_path):
-    tolerance = {"float32": 1e-5, "float64": 1e-10}[dtype]
+    tolerance = TOLERANCE[dtype]
     options = dict(MODELS[name])
     shape = (2, 2, TIME) if name == "pairs" else (2, TIME)
     x = np.random.default_rng(0).integers(0, 5, shape)
@@ -121,10 +146,16 @@ def test_models_agree_in_outputs_and_gradients(name, dtype, tmp_path):
             return jnp.sum(outputs**2), (outputs, statistics)
 
         (_, (outputs, statistics)), gradient = jax.jit(loss)(model)
-        found = twin.train(training)(torch.tensor(x), lengths=torch.tensor(lengths))
-        (found**2).sum().backward()
-        close(found.detach(), outputs, tolerance)
-        compare_gradients(model, twin, gradient, tolerance, tmp_path / "gradient")
+
+        def twin_loss(twin):
+            return (twin(torch.tensor(x), lengths=torch.tensor(lengths)) ** 2).sum()
+
+        with torch.no_grad():
+            found = copy.deepcopy(twin).train(training)(
+                torch.tensor(x), lengths=torch.tensor(lengths)
+            )
+        close(found, outputs, tolerance)
+        compare_gradients(twin.train(training), twin_loss, gradient, dtype, tmp_path / "gradient")
         if training:
             new = model.with_statistics(statistics).blocks[0].norm.running
             close(twin.blocks[0].norm.running.mean, new.mean, tolerance)
