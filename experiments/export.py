@@ -75,7 +75,9 @@ def measure() -> None:
                 "ONNX in onnxruntime": onnx.bytes["file"],
                 "StableHLO in JAX": stablehlo.stat().st_size,
             },
-            "c_bytes": {name: compiled.bytes[name] for name in ("state", "weights", "code")},
+            "state_bytes": compiled.bytes["state"],
+            "weight_bytes": compiled.bytes["weights"],
+            "code_bytes": compiled.bytes["code"],
         }
     text = json.dumps(found, indent=2) + "\n"
     runs.write_whole(code.ROOT / "benchmarks" / "export.json", text.encode())

@@ -291,14 +291,12 @@ def exports() -> Table:
 
 
 def export_sizes() -> str:
-    """The exported model, and the bytes of the parts of the C program."""
+    """The bytes of the parts of the C program."""
     found = _benchmark("export")
-    setting, c = found["setting"], found["c_bytes"]
     return (
-        f"A causal model of width {setting['width']} with {setting['depth']} blocks and "
-        f"{setting['parameters']:,} parameters, trained for {setting['training steps']} steps on "
-        f"ListOps (test accuracy {setting['test accuracy']:.3f}). In C its state takes "
-        f"{c['state']:,} bytes, its weights {c['weights']:,} and its code {c['code']:,}."
+        f"The model has {found['setting']['parameters']:,} parameters. In C its state takes "
+        f"{found['state_bytes']:,} bytes, its weights {found['weight_bytes']:,} and its code "
+        f"{found['code_bytes']:,}."
     )
 
 

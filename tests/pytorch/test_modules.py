@@ -1,5 +1,6 @@
 """Modules of `fractal.torch`: streams, padding, dropout, options, errors, examples, programs."""
 
+import inspect
 import pathlib
 import runpy
 import subprocess
@@ -125,6 +126,18 @@ def test_wrong_uses_raise_one_line_that_names_the_argument(call, message):
     with pytest.raises(ValueError, match=message) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["FractalSSM", "Block", "SequenceModel"])
+def test_options_and_defaults_are_those_of_the_twin_and_documented(name):
+    found, expected = (
+        {option.name: option.default for option in inspect.signature(one).parameters.values()}
+        for one in (getattr(ft, name), getattr(fractal.nn, name))
+    )
+    assert found == {option: default for option, default in expected.items() if option != "key"}
+    page = (EXAMPLES.parent / "pytorch.md").read_text(encoding="utf-8")
+    table = page.split(f"| `{name}` |")[1].split("\n| `")[0]
+    assert all(f"`{option}`" in table for option in found)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def to_onnx(
     length: SupportsIndex | None = None,
     durations: bool = False,
 ) -> list[pathlib.Path]:
-    """Write a model of `FractalSSM` or `S5` layers as graphs of ONNX, in float32, with a free batch size.
+    """Write a model of `FractalSSM` or `S5` layers as ONNX graphs in float32, for any batch size.
 
     A causal model is written as PREFIX-step.onnx: one step, with the state in and out. With
     `length` any model is written as PREFIX-sequence.onnx: whole sequences of this length.
