@@ -57,7 +57,8 @@ def compare_gradients(twin, loss, gradient, dtype, path):
     JAX's are read through the weight file of a module that has them as parameters. Some gradients
     in float32 are rounded by more than 1e-5 in both frameworks: those of the decay of slow modes,
     whose gate and steady state depend on it in opposite ways, are differences of large terms.
-    There PyTorch may differ from JAX by twice what JAX differs from float64.
+    There PyTorch may differ from JAX by three times what JAX differs from float64: its own rounding
+    may be twice that of JAX.
     """
     fractal.save(path, gradient)
     expected = ft.load(path).state_dict()
@@ -74,9 +75,10 @@ def compare_gradients(twin, loss, gradient, dtype, path):
         own = exact[name].abs().max().item()
         rounding = (expected[name] - exact[name]).abs().max().item()
         difference = (parameter.grad - expected[name]).abs().max().item()
-        slack = 2 * rounding if dtype == "float32" else 0.0
-        assert difference <= TOLERANCE[dtype] * own + slack, name
-        assert difference <= TOLERANCE[dtype] * largest, name
+        slack = 3 * rounding if dtype == "float32" else 0.0
+        found = name, difference, own, rounding
+        assert difference <= TOLERANCE[dtype] * own + slack, found
+        assert difference <= TOLERANCE[dtype] * largest, found
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
