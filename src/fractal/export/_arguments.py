@@ -16,7 +16,7 @@ class Graphs(NamedTuple):
     durations: bool
 
 
-def check_graphs(model: Any, prefix: object, length: Any, durations: object) -> Graphs:
+def check_graphs(model: Any, prefix: object, length: Any, durations: bool) -> Graphs:
     """Validate the arguments of exports of graphs."""
     prefix, durations = check_prefix(prefix), check_flag("durations", durations)
     check_model(model)

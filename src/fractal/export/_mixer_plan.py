@@ -67,8 +67,8 @@ class MixerPlan:
     rate: RatePlan | None
 
 
-def dynamics_of(mixer: FractalSSM | S5) -> Dynamics:
-    """The choices of a layer."""
+def dynamics_of(mixer: Any) -> Dynamics:
+    """The choices of a layer, one of `MIXERS`."""
     if isinstance(mixer, S5):
         modes = (len(mixer.Lambda_re),)
         return Dynamics(False, mixer.discretization, mixer.bidirectional, "fixed", modes)
