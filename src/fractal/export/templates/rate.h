@@ -1,4 +1,4 @@
-/* Subjective time: each clock of a layer runs at a rate of its own. The modes of clock c are those
+/* Input-dependent time: each clock of a layer runs at a rate of its own. The modes of clock c are those
    from clock_start[c] to clock_start[c + 1]. */
 static const int NAME_clock_start[NAME_CLOCKS + 1] = {@{clock_starts|join(", ")}@};
 
