@@ -2,11 +2,21 @@
 
 import csv
 import json
+import pathlib
+import warnings
 
 import numpy as np
 import pytest
 
+from fractal._errors import UserError
+from fractal._series.content import Cases
+from fractal._series.records import Grid, Record, Records
 from fractal.cli import main
+from fractal.cli.errors import warnings_in_one_line
+from fractal.cli.fit import _check_labels, _class_scores, _regression_scores
+from fractal.cli.forecast import Forecast
+
+FILE = pathlib.Path("f.csv")
 
 
 def run(capsys, *arguments):
@@ -17,11 +27,12 @@ def run(capsys, *arguments):
 def test_a_fitted_classifier_predicts_the_labels_of_a_file(capsys, tmp_path):
     pytest.importorskip("sklearn")
     rng = np.random.default_rng(0)
-    lines = ["label," + ",".join(f"x{i}" for i in range(12))]
+    lines = ["id,label," + ",".join(f"x{i}" for i in range(12))]
     for case in range(30):
         slope = 1 - 2 * (case % 2)
         values = slope * np.arange(12) + rng.normal(size=12)
-        lines.append(("up", "down")[case % 2] + "," + ",".join(f"{x:.3f}" for x in values))
+        label = ("up", "down")[case % 2]
+        lines.append(f"case {case},{label}," + ",".join(f"{x:.3f}" for x in values))
     path, out = tmp_path / "cases.csv", tmp_path / "run"
     path.write_text("\n".join(lines))
     code, printed, _ = run(capsys, "fit", path, "--epochs", 2, "--out", out, "--json")
@@ -37,6 +48,80 @@ def test_a_fitted_classifier_predicts_the_labels_of_a_file(capsys, tmp_path):
     )
     right = np.mean([row["prediction"] == ("up", "down")[i % 2] for i, row in enumerate(rows)])
     assert f"accuracy: {right:.4g}" in said
+    assert [row["case"] for row in rows[:2]] == ["case 0", "case 1"]
+    code, _, said = run(capsys, "predict", out, path, "--target", "lable")
+    assert code == 2
+    assert "--target: " in said
+    assert "there is no column 'lable': did you mean label?" in said
+
+
+def test_warnings_are_one_line_of_the_command(capsys):
+    with warnings_in_one_line():
+        warnings.simplefilter("always")
+        warnings.warn("training was\ninterrupted", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "fractal: training was interrupted\n"
+
+
+def cases(labels):
+    series = [np.zeros((1, 3)) for _ in labels]
+    return Cases(series, labels, None, None, ["value"], "")
+
+
+class Constant:
+    """An estimator with one answer."""
+
+    classes_ = np.array(["a", "b"])
+
+    def predict_proba(self, X, times=None):
+        return np.full((len(X), 2), 0.5)
+
+    def predict(self, X, times=None):
+        return np.full(len(X), 2.0)
+
+
+def test_constant_answers_beside_the_scores_are_those_of_the_training_set():
+    trained, labels = np.array(["a", "a", "b"]), np.array(["b", "b", "b", "a"])
+    scores, _ = _class_scores(Constant(), trained, cases(labels.tolist()), labels)
+    assert scores["majority_class"] == 0.25  # "a", though "b" is more frequent in the test set
+    targets = np.array([4.0, 8.0])
+    scores, _ = _regression_scores(Constant(), np.array([1.0, 3.0]), cases(["4", "8"]), targets)
+    assert scores["mean_target_rmse"] == pytest.approx(np.sqrt((2**2 + 6**2) / 2))
+    assert scores["test_rmse"] == pytest.approx(np.sqrt((2**2 + 6**2) / 2))
+
+
+@pytest.mark.parametrize(
+    ("labels", "numbers", "line"),
+    [
+        (["a", "c"], False, "test: f.csv: the label 'c' does not occur in the training set"),
+        (["1", "x"], True, "f.csv: its labels are not numbers"),
+    ],
+)
+def test_a_test_set_that_cannot_be_scored_is_refused_before_the_training(labels, numbers, line):
+    with pytest.raises(UserError, match=f"^{line}"):
+        _check_labels(cases(labels), cases(["a", "b"]), numbers, FILE)
+
+
+def test_no_forecast_is_tested_on_steps_of_the_training_part():
+    grid, none = Grid(0.0, 1.0, "number"), np.zeros((0, 0))
+    lengths = (1000, 300, 50)
+    found = [Record(str(n), np.zeros((1, n)), none, grid) for n in lengths]
+    seen = {}
+
+    class Recorder:
+        def fit(self, series, X):
+            seen["trained"] = [one.shape[1] for one in series]
+
+        def backtest(self, series, X, start, **_):
+            seen["start"] = list(start)
+            return {}
+
+        def update(self, series, X):
+            seen["later"] = [one.shape[1] for one in series]
+
+    command = Forecast(FILE, horizon=10)
+    command._fit(Recorder(), Records(found, ["v"], [], ""))
+    assert seen["start"] == seen["trained"] == [900, 270, 40]
+    assert [a + b for a, b in zip(seen["trained"], seen["later"], strict=True)] == list(lengths)
 
 
 def test_a_forecast_continues_the_times_of_the_file(capsys, tmp_path):

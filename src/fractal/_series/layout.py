@@ -95,7 +95,8 @@ def _wide(table: DataTable, target: str | None, labeled: bool) -> Cases:
     labels = None if label is None else _labels(table, label, np.arange(len(table)))
     which = "" if label is None else f", label in column {label.name!r}"
     summary = f"{table.summary}: one case per row{which}; {described(series)}"
-    return Cases(series, labels, None, None, ["value"], summary)
+    ids = None if identity is None else [str(cell) for cell in identity.cells]
+    return Cases(series, labels, None, None, ["value"], summary, ids)
 
 
 def _wide_label(table: DataTable, target: str | None, labeled: bool) -> Column | None:
@@ -103,7 +104,7 @@ def _wide_label(table: DataTable, target: str | None, labeled: bool) -> Column |
 
     Without a header the first column is the label, as in the files of the UCR archive.
     """
-    if target is not None and (labeled or target in table.names):
+    if target is not None:
         return table.column(target, "target")
     found = named(table, _LABELS)
     texts = [c for c in table.columns if c.kind == "text" and not c.fault]
@@ -123,11 +124,7 @@ def _wide_label(table: DataTable, target: str | None, labeled: bool) -> Column |
 def _long(
     table: DataTable, ids: Column, target: str | None, time: str | None, labeled: bool
 ) -> Cases:
-    label = None
-    if target is not None and (labeled or target in table.names):
-        label = table.column(target, "target")
-    elif target is None:
-        label = named(table, _LABELS)
+    label = named(table, _LABELS) if target is None else table.column(target, "target")
     if label is None and labeled:
         raise UserError(
             f"{table.path}: choose the column of the label with --target: "

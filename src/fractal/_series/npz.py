@@ -66,8 +66,7 @@ def read_npz(path: pathlib.Path, labels: str | None = None) -> Cases:
         ends = [one[:length].astype(float) for one, length in zip(times, lengths, strict=True)]
     names = [f"channel {index}" for index in range(1, X.shape[1] + 1)]
     text = None if y is None else [str(label) for label in y.tolist()]
-    numeric = None if y is None else True if y.dtype.kind == "f" else None
-    return Cases(series, text, numeric, ends, names, described(series))
+    return Cases(series, text, None, ends, names, described(series))
 
 
 def values_of(

@@ -1,4 +1,9 @@
-"""Errors of the library in the words of the command line."""
+"""Errors and warnings of the library in the words of the command line."""
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator
 
 from .._errors import UserError, named
 
@@ -10,7 +15,10 @@ _OPTIONS = {
     "data.validation": "--validation",
     "folder": "--out",
     "loggers": "--log",
+    "max_epochs": "--epochs",
+    "max_steps": "--steps",
     "model.name": "--model",
+    "random_state": "--seed",
 }
 
 
@@ -22,3 +30,15 @@ def as_flags(error: UserError) -> str:
         flag = _OPTIONS.get(error.argument, f"--{error.argument.replace('_', '-')}")
         text = named(flag, error.message)
     return " ".join(text.split())
+
+
+@contextlib.contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Print warnings, such as that of an interrupted training, without their place in the code."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        print(f"fractal: {' '.join(str(message).split())}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

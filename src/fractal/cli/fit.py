@@ -11,12 +11,14 @@ import numpy as np
 import tyro
 
 from .._allocator import keep_freed_memory
+from .._checks import check_count, check_seed
 from .._errors import UserError
 from .._predictions import Predictions
 from .._run_folder import WEIGHTS
 from .._series.content import Cases
 from .._series.read import read_cases
 from .console import Stdout
+from .errors import warnings_in_one_line
 from .parse import NO_HINT
 from .result_folder import check_out, whole_folder, write_page, write_run
 
@@ -61,6 +63,9 @@ class Fit:
     json: bool = False
 
     def run(self) -> int:
+        check_seed(self.seed)
+        if self.epochs is not None:
+            check_count("epochs", self.epochs, smallest=1)
         folder = check_out(self.out, f"fit-{self.file.name.split('.')[0]}")
         cases = self._read(self.file)
         test = None if self.test is None else self._read(self.test, cases)
@@ -69,16 +74,19 @@ class Fit:
             if found is not None:
                 print(f"{path}: {found.summary}", file=sys.stderr)
         keep_freed_memory()
-        if test is None:
+        if self.test is not None and test is not None:
+            _check_labels(test, cases, numbers, self.test)
+        else:
             cases, test = _held_out(cases, numbers, self.seed)
         began = time.monotonic()
-        estimator = self._estimator(numbers)
-        X, times = arrays_of(cases)
-        estimator.fit(X, targets_of(cases, numbers, self.file), times=times)
+        estimator = self._fitted(cases, numbers)
         result = {"seconds": time.monotonic() - began, **_summary(estimator, cases, numbers)}
         predictions = None
         if test is not None:
-            scores, predictions = _scores(estimator, test, numbers, self.test or self.file)
+            y = targets_of(cases, numbers, self.file)
+            expected = targets_of(test, numbers, self.test or self.file)
+            score = _regression_scores if numbers else _class_scores
+            scores, predictions = score(estimator, y, test, expected)
             result |= {"test_cases": len(test.series), **scores}
         with whole_folder(folder) as place:
             estimator.save(place / WEIGHTS)
@@ -112,21 +120,30 @@ class Fit:
             )
         if self.labels != "auto":
             return self.labels == "numbers"
-        if targets is None or cases.numeric is False:
-            return False
+        if targets is None or cases.numeric is not None:
+            return targets is not None and cases.numeric is True
         whole = bool((targets == np.round(targets)).all())
-        numbers = cases.numeric is True or not whole or len(set(targets)) > _MOST_CLASSES
-        numbers = numbers and not (whole and len(set(targets)) <= _MOST_CLASSES)
+        numbers = not whole or len(set(targets)) > _MOST_CLASSES
         print(f"labels are {'numbers' if numbers else 'classes'}; see --labels", file=sys.stderr)
         return numbers
 
-    def _estimator(self, numbers: bool) -> Any:
+    def _fitted(self, cases: Cases, numbers: bool) -> Any:
         from ..estimators import FractalClassifier, FractalRegressor  # load JAX
 
         options: dict[str, Any] = {"random_state": self.seed}
         if self.epochs is not None:
             options["max_epochs"] = self.epochs
-        return (FractalRegressor if numbers else FractalClassifier)(**options)
+        X, times = arrays_of(cases)
+        y = targets_of(cases, numbers, self.file)
+        estimator = (FractalRegressor if numbers else FractalClassifier)(**options)
+        try:
+            with warnings_in_one_line():
+                return estimator.fit(X, y, times)
+        except UserError as error:
+            named = {"X": "the series", "y": "the labels", "times": "the times"}
+            if error.argument not in named:
+                raise
+            raise UserError(f"{self.file}: {named[error.argument]} {error.message}") from None
 
     def _config(self, estimator: Any, numbers: bool) -> dict[str, Any]:
         data: dict[str, Any] = {"task": self.file.name, "file": str(self.file)}
@@ -152,6 +169,16 @@ def targets_of(cases: Cases, numbers: bool, path: pathlib.Path) -> np.ndarray:
     return targets
 
 
+def _check_labels(test: Cases, trained: Cases, numbers: bool, path: pathlib.Path) -> None:
+    """Raise `UserError`, before the training, for a test set that cannot be scored."""
+    found = targets_of(test, numbers, path)
+    unseen = [] if numbers else sorted(set(found.tolist()) - set(trained.labels or ()))
+    if unseen:
+        raise UserError(
+            f"{path}: the label {unseen[0]!r} does not occur in the training set", argument="test"
+        )
+
+
 def _held_out(cases: Cases, numbers: bool, seed: int) -> tuple[Cases, Cases | None]:
     """Training and test set; a fifth of each class is held out."""
     rng = np.random.default_rng(seed)
@@ -164,8 +191,11 @@ def _held_out(cases: Cases, numbers: bool, seed: int) -> tuple[Cases, Cases | No
     for label in np.unique(labels):
         rows = rng.permutation(np.nonzero(labels == label)[0])
         held += rows[: round(_HELD_OUT * len(rows))].tolist()
+    if not held:
+        print("no class has enough cases to hold some out to test the model", file=sys.stderr)
+        return cases, None
     kept = np.setdiff1d(np.arange(count), held)
-    return _taken(cases, kept), _taken(cases, np.sort(held)) if held else None
+    return _taken(cases, kept), _taken(cases, np.sort(held))
 
 
 def _taken(cases: Cases, rows: np.ndarray) -> Cases:
@@ -193,28 +223,31 @@ def _summary(estimator: Any, cases: Cases, numbers: bool) -> dict[str, Any]:
     return found if numbers else {**found, "classes": len(estimator.classes_)}
 
 
-def _scores(
-    estimator: Any, test: Cases, numbers: bool, path: pathlib.Path
+def _regression_scores(
+    estimator: Any, trained: np.ndarray, test: Cases, y: np.ndarray
 ) -> tuple[dict[str, float], Predictions]:
-    """Scores on the test set, those of a constant prediction, and the predictions."""
+    """Errors on the test set beside those of the mean target of the training set."""
     X, times = arrays_of(test)
-    y = targets_of(test, numbers, path)
-    if numbers:
-        values = np.asarray(estimator.predict(X, times=times), np.float32)
-        mse = float(np.mean((values - y) ** 2))
-        scores = {"test_rmse": mse**0.5, "test_loss": mse, "mean_target": float(np.std(y))}
-        return scores, Predictions(values[:, None], y[:, None].astype(np.float32))
-    known = {label: code for code, label in enumerate(estimator.classes_.tolist())}
-    unseen = sorted(set(y.tolist()) - set(known))
-    if unseen:
-        raise UserError(f"{path}: the label {unseen[0]!r} does not occur in the training set")
-    codes = np.array([known[label] for label in y.tolist()])
+    values = np.asarray(estimator.predict(X, times=times), np.float32)
+    mse = float(np.mean((values - y) ** 2))
+    constant = float(np.mean((y - trained.mean()) ** 2))
+    scores = {"test_rmse": mse**0.5, "test_loss": mse, "mean_target_rmse": constant**0.5}
+    return scores, Predictions(values[:, None], y[:, None].astype(np.float32))
+
+
+def _class_scores(
+    estimator: Any, trained: np.ndarray, test: Cases, y: np.ndarray
+) -> tuple[dict[str, float], Predictions]:
+    """Scores on the test set beside the accuracy of the training set's most frequent class."""
+    X, times = arrays_of(test)
+    codes = np.searchsorted(estimator.classes_, y)
     share = np.asarray(estimator.predict_proba(X, times=times), np.float64)
     predictions = Predictions(np.log(np.maximum(share, 1e-12)).astype(np.float32), codes)
+    names, counts = np.unique(trained, return_counts=True)
     scores = {
         "test_accuracy": float(predictions.correct().mean()),
         "test_loss": float(predictions.losses().mean()),
-        "majority_class": float(np.bincount(codes).max() / len(codes)),
+        "majority_class": float(np.mean(y == names[counts.argmax()])),
     }
     return scores, predictions
 
@@ -226,7 +259,7 @@ def _show(result: dict[str, Any]) -> None:
     )
     if "test_accuracy" in result:
         console.print(f"test accuracy: {result['test_accuracy']:.3f}")
-        console.print(f"  most frequent class: {result['majority_class']:.3f}")
+        console.print(f"  of the most frequent class: {result['majority_class']:.3f}")
     elif "test_rmse" in result:
         console.print(f"test root-mean-square error: {result['test_rmse']:.4g}")
-        console.print(f"  mean of the targets: {result['mean_target']:.4g}")
+        console.print(f"  of the mean target: {result['mean_target_rmse']:.4g}")

@@ -13,12 +13,13 @@ import numpy as np
 import tyro
 
 from .._allocator import keep_freed_memory
-from .._checks import check_count
+from .._checks import check_count, check_seed
 from .._errors import UserError
 from .._predictions import Predictions
 from .._run_folder import WEIGHTS
 from .._series.read import read_records
 from .._series.records import Record, Records
+from .errors import warnings_in_one_line
 from .parse import NO_HINT
 from .result_folder import check_out, whole_folder, write_page, write_run
 
@@ -30,7 +31,7 @@ class Forecast:
     """Forecast the next steps of the series of a file, and print them as CSV.
 
     The file is a table (.csv, .tsv or .parquet) with one row per time, oldest first, or an .npz
-    file. Times must be regular; missing rows are gaps. The last tenth of the series tests the
+    file. Times must be regular; missing rows are gaps. The last tenth of each series tests the
     forecasts and is not used for training. The result is also written to a folder, with the model,
     its errors and a report page.
 
@@ -67,6 +68,9 @@ class Forecast:
 
     def run(self) -> int:
         check_count("horizon", self.horizon, smallest=1)
+        check_seed(self.seed)
+        if self.steps is not None:
+            check_count("steps", self.steps, smallest=0)
         levels = _numbers("quantiles", self.quantiles)
         periods = None if self.period is None else _numbers("period", self.period)
         folder = check_out(self.out, f"forecast-{self.file.name.split('.')[0]}")
@@ -121,25 +125,30 @@ class Forecast:
     def _fit(self, forecaster: Any, records: Records) -> dict[str, Any]:
         """Fit to the first part of the series, test on the rest, and read on to the end."""
         found = records.records
-        longest = max(one.values.shape[1] for one in found)
-        held = max(self.horizon, round(_TEST * longest))
-        ends = [one.values.shape[1] for one in found]
         if records.covariates and len(found) > 1:
             raise UserError(
                 "are for files with one series; leave out the option", argument="covariates"
             )
         X = found[0].covariates if records.covariates else None
         series = [one.values for one in found]
+        # Of each series its own part: the test must not begin before the training ends.
+        ends = [one.shape[1] - max(self.horizon, round(_TEST * one.shape[1])) for one in series]
+        short = [one.name for one, end in zip(found, ends, strict=True) if end < 1]
+        if short:
+            which = f"series {short[0]!r}" if short[0] else "the series"
+            raise UserError(f"{self.file}: {which} is too short for a horizon of {self.horizon}")
+        parts = list(zip(series, ends, strict=True))
         try:
-            forecaster.fit([one[:, :-held] for one in series], X)
+            with warnings_in_one_line():
+                forecaster.fit([one[:, :end] for one, end in parts], X)
         except UserError as error:
             if error.argument != "y":
                 raise
-            raise UserError(f"{self.file}, without its last {held} steps: {error}") from None
-        start = min(ends) - held
-        errors = forecaster.backtest(series, X, start=start, stride=max(1, held // 50), keep=True)
-        last = None if X is None else X[:, ends[0] - held : ends[0]]
-        forecaster.update([one[:, -held:] for one in series], last)
+            raise UserError(f"{self.file}, without the part for the test: {error}") from None
+        held = max(one.shape[1] - end for one, end in parts)
+        errors = forecaster.backtest(series, X, start=ends, stride=max(1, held // 50), keep=True)
+        last = None if X is None else X[:, ends[0] : series[0].shape[1]]
+        forecaster.update([one[:, end:] for one, end in parts], last)
         return errors
 
     def _rows(self, forecaster: Any, records: Records, levels: list[float]) -> list[dict[str, Any]]:

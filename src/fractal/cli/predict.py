@@ -113,11 +113,14 @@ def _loaded(path: pathlib.Path, kind: str) -> Any:
 
 
 def _score(cases: Cases, rows: list[dict[str, Any]], kind: str) -> dict[str, float]:
-    """The score, where the file has labels."""
+    """The score, where the file has labels; UserError where a regressor has no numbers."""
     if cases.labels is None:
         return {}
     found = [row["prediction"] for row in rows]
     if kind == "FractalClassifier":
         return {"accuracy": float(np.mean(np.array(found) == np.array(cases.labels)))}
     targets = cases.targets()
-    return {} if targets is None else {"rmse": float(np.sqrt(np.mean((targets - found) ** 2)))}
+    if targets is None:
+        raise UserError("names labels that are not numbers, but the model predicts numbers",
+                        argument="target")  # fmt: skip
+    return {"rmse": float(np.sqrt(np.mean((targets - found) ** 2)))}
