@@ -11,8 +11,8 @@ from fractal._files import write_tensors
 from fractal._predictions import Predictions
 from fractal.report.groups import differing, grouped
 from fractal.report.pages import worst_examples
-from fractal.report.pages.run_page import runs_page
-from fractal.report.runs import find_runs, read_run
+from fractal.report.pages.run_page import _scores, runs_page
+from fractal.report.runs import Run, find_runs, flat, read_run
 from fractal.tasks import listops
 from pages import check_self_contained
 from run_folders import config, write_run
@@ -55,6 +55,17 @@ def test_a_comparison_is_shown_with_means_and_deviations_over_seeds(compared):
     assert "fractal train listops" in cells
     assert "model.name" in texts(page, "th")
     assert "4 runs on toy: 2 settings, 4 finished." in compared
+
+
+def test_low_errors_are_best_and_counts_are_no_scores(tmp_path):
+    settings = config()
+    results = ({"test_rmse": 2.0, "test_r2": 0.5, "test_cases": 9}, {"test_rmse": 1.0})
+    runs = [
+        Run(tmp_path / str(i), flat(settings | {"steps": i}), [], result, None, None)
+        for i, result in enumerate(results)
+    ]
+    table = _scores(grouped(runs))
+    assert table.best == {"test rmse": "lowest", "test r2": "highest"}
 
 
 def test_predictions_are_counted_over_the_seeds(compared):

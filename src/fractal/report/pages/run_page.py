@@ -17,6 +17,9 @@ from .curves import learning_curves
 from .page import Chart, Charts, Folded, PageBlock, Section, Text, render
 from .worst_examples import NO_PREDICTIONS, worst_examples
 
+_ERRORS = ("loss", "error", "mse", "mae")  # ends of the names of scores that are best if low
+_COUNTS = ("test_cases", "test_origins")  # of `fractal fit` and `fractal forecast`: no scores
+
 
 def runs_page(paths: Sequence[pathlib.Path], *, data: pathlib.Path | None = None) -> str:
     """The page as HTML. UserError where a folder contains no run, or a file cannot be used.
@@ -55,7 +58,8 @@ def _scores(groups: Sequence[Group]) -> Table:
         for group in groups
         for run in group.runs
         for name, value in (run.result or {}).items()
-        if name.startswith(("validation_", "test_")) and not math.isnan(number_of(value))
+        if name.startswith(("validation_", "test_")) and name not in _COUNTS
+        if not math.isnan(number_of(value))
     )
     # The test score is what a reader looks for.
     order = sorted(names, key=lambda name: (not name.startswith("test_"), name.endswith("loss")))
@@ -69,7 +73,7 @@ def _scores(groups: Sequence[Group]) -> Table:
         rows.append((group.name, group.first.task, len(group.runs), _state(group), *cells))
     heads = [name.replace("_", " ") for name in order]
     best: dict[str, Goal] = {
-        head: "lowest" if head.endswith(("loss", "error")) else "highest" for head in heads
+        head: "lowest" if head.endswith(_ERRORS) else "highest" for head in heads
     }
     return Table(
         "Scores: mean ± sample standard deviation over the seeds",
