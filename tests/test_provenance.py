@@ -58,6 +58,19 @@ def test_the_commit_is_that_of_the_checkout_and_marked_where_files_have_changed(
     assert commit(package) == f"{head}-dirty"
 
 
+def test_a_checkout_of_unknown_status_is_not_called_clean(checkout, monkeypatch):
+    package, git = checkout
+
+    def slow(command, run=subprocess.run, **options):
+        if "status" in command:
+            raise subprocess.TimeoutExpired(command, 20)
+        return run(command, **options)
+
+    head = git("rev-parse", "HEAD")
+    monkeypatch.setattr(_provenance.subprocess, "run", slow)
+    assert commit(package) == f"{head}-dirty"
+
+
 def test_a_package_installed_below_another_repository_has_no_commit(checkout):
     package, _ = checkout
     installed = package.parent / ".venv"

@@ -21,8 +21,8 @@ def provenance() -> dict[str, Any]:
     """Everything needed to find out how a number was measured, as JSON-serializable values.
 
     **Returns:** `commit` (None outside a checkout of this library; it ends in `-dirty` where
-    tracked files have uncommitted changes), `date` (UTC, ISO 8601), `versions`, `machine`
-    (processor, cores, system) and `command`.
+    tracked files have uncommitted changes, or where git could not tell), `date` (UTC, ISO 8601),
+    `versions`, `machine` (processor, cores, system) and `command`.
     """
     return {
         "commit": commit(),
@@ -42,11 +42,13 @@ def commit(package: pathlib.Path | None = None) -> str | None:
     found = _git(folder, "rev-parse", "HEAD")
     excluded = (f":(top,exclude){name}" for name in _OUTPUTS)
     changed = _git(folder, "status", "--porcelain", "-uno", "--", ":(top)", *excluded)
-    return f"{found}-dirty" if found and changed else found or None
+    if not found:
+        return None
+    return found if changed == "" else f"{found}-dirty"
 
 
-def _git(folder: pathlib.Path, *arguments: str) -> str:
-    """What git prints; nothing where it fails or is not installed."""
+def _git(folder: pathlib.Path, *arguments: str) -> str | None:
+    """What git prints; None where it fails or is not installed."""
     # Inside a git hook these variables name another repository.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     try:
@@ -60,7 +62,7 @@ def _git(folder: pathlib.Path, *arguments: str) -> str:
             check=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return None
     return done.stdout.strip()
 
 
