@@ -13,8 +13,6 @@ from sklearn.utils import check_array
 from .._errors import UserError
 from ._tables import is_table, long_table
 
-_SHOWN = 60
-
 
 class CaseSet(NamedTuple):
     """Time series of one or more channels, of any lengths.
@@ -40,12 +38,6 @@ class CaseSet(NamedTuple):
     def lengths(self) -> np.ndarray:
         """Number of steps of each case."""
         return np.array([len(case) for case in self.values])
-
-    def take(self, rows: np.ndarray) -> "CaseSet":
-        """The cases of these rows."""
-        times = None if self.times is None else [self.times[i] for i in rows]
-        ids = None if self.ids is None else self.ids[rows]
-        return CaseSet([self.values[i] for i in rows], times, ids)
 
 
 def read_cases(X: Any, times: Any = None, *, estimator: Any = None) -> CaseSet:

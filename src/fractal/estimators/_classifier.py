@@ -110,6 +110,8 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
           first row of each id, or a pandas series with ids as index.
         - `times`: times of the samples, non-negative and strictly increasing, (time,) for all cases
           or one array per case. Without times samples are equally spaced.
+
+        An interrupt (Ctrl-C) ends the fit, without a refit, and keeps the best weights so far.
         """
         cases = read_cases(X, times, estimator=self)
         labels = one_per_case(y, cases)

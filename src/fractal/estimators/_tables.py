@@ -21,38 +21,32 @@ def is_table(X: Any) -> bool:
     return is_frame(X) and ID in X.columns and TIME in X.columns
 
 
-def long_table(
-    table: Any, *, id: str = ID, time: str = TIME
-) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+def long_table(table: Any) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
     """Identifiers, values (time, channels) and times (time,) of the cases of a long table.
 
     Cases are in the order of their first rows, samples in the order of their times. Dates are
-    converted to seconds since the first sample of their case.
-
-    **Arguments:**
-
-    - `table`: a pandas data frame.
-    - `id`, `time`: names of the columns of identifiers and times. All others are channels.
+    converted to seconds since the first sample of their case. Columns other than `id` and `time`
+    are channels.
     """
-    channels = [name for name in table.columns if name not in (id, time)]
+    channels = [name for name in table.columns if name not in (ID, TIME)]
     if not channels:
-        raise UserError(f"must have columns besides {id!r} and {time!r}", argument="X")
+        raise UserError(f"must have columns besides {ID!r} and {TIME!r}", argument="X")
     if not len(table):
         raise UserError("must contain at least one case", argument="X")
-    for name in (id, time):
+    for name in (ID, TIME):
         if table[name].isna().any():
             raise UserError(f"must have no missing value in column {name!r}", argument="X")
     values = np.stack([_column(table[name], name) for name in channels], axis=1)
-    stamps = _seconds(table[time], time)
-    codes, ids = table[id].factorize()
+    stamps = _seconds(table[TIME], TIME)
+    codes, ids = table[ID].factorize()
     order = np.lexsort((stamps, codes))
     ordered = np.split(order, np.cumsum(np.bincount(codes))[:-1])
     times = [stamps[one] for one in ordered]
-    if table[time].dtype.kind == "M":
+    if table[TIME].dtype.kind == "M":
         times = [one - one[0] for one in times]
     for name, one in zip(ids, times, strict=True):
         if (np.diff(one) <= 0).any():
-            raise UserError(f"must have distinct times: {id} {name!r} has duplicates", argument="X")
+            raise UserError(f"must have distinct times: {ID} {name!r} has duplicates", argument="X")
     return np.asarray(ids), [values[one] for one in ordered], times
 
 

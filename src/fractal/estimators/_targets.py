@@ -24,10 +24,15 @@ def one_per_case(y: Any, cases: CaseSet, *, columns: bool = False) -> np.ndarray
         )
     pandas = sys.modules.get("pandas")
     if cases.ids is not None and pandas and isinstance(y, pandas.Series | pandas.DataFrame):
-        missing = [name for name in cases.ids if name not in y.index]
-        if not y.index.is_unique or (missing and len(y) != len(cases)):
-            raise UserError("must have one entry per id of the table", argument="y")
-        y = y if missing else y.loc[list(cases.ids)]
+        known = [name for name in cases.ids if name in y.index]
+        # An index that has none of the ids is no index of ids: y is in the order of the cases.
+        if known and (len(known) < len(cases) or not y.index.is_unique):
+            raise UserError(
+                "must have one entry per id of the table; without ids, pass an array in the order "
+                "of the cases",
+                argument="y",
+            )
+        y = y.loc[list(cases.ids)] if known else y
     array = np.asarray(y)
     if not (columns and array.ndim == 2):
         array = column_or_1d(array, warn=True)
