@@ -84,6 +84,13 @@ def test_an_update_forecasts_as_the_whole_history_does(fitted):
     assert np.abs(stepwise.predict() - fitted.predict()).max() > 0.1
 
 
+def test_an_update_without_values_continues_the_last_one(fitted):
+    y = np.concatenate([waves(200), np.full((2, 5), np.nan)], axis=1)
+    y[0, 200:] = 1.0
+    updated = pickle.loads(pickle.dumps(fitted)).update(y[:, 200:])
+    np.testing.assert_allclose(updated.predict(), fitted.predict(y), atol=1e-4)
+
+
 def test_a_backtest_is_a_loop_over_origins(fitted):
     y = waves(120)
     found = fitted.backtest(y, start=100, stride=7)
@@ -194,7 +201,6 @@ def test_missing_values_and_covariates_known_in_advance_are_used():
         ({"width": 0}, waves(99), "width must be an integer of at least 1, got 0"),
         ({"depth": -1}, waves(99), "depth must be an integer of at least 1, got -1"),
         ({"order": 3}, waves(99), "order must be even, got 3"),
-        ({"verbose": "yes"}, waves(99), "verbose must be True or False, got 'yes'"),
         ({"random_state": -1}, waves(99), "random_state must be None, an integer from 0"),
     ],
 )  # fmt: skip

@@ -64,7 +64,8 @@ class ForecastModel(NamedTuple):
         # A value that is missing at the start repeats the last one before.
         values = histories.values.copy()
         for row, there in enumerate(histories.observed):
-            values[row, : there.argmax()] = state.recent[row, -1]
+            first = there.argmax() if there.any() else len(there)
+            values[row, :first] = state.recent[row, -1]
         covariates = self.covariates.applied(histories.covariates, values.shape[1])
         histories = histories._replace(values=values, covariates=covariates)
         padded = np.concatenate([state.recent, values], axis=1)

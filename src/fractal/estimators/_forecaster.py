@@ -139,11 +139,12 @@ class FractalForecaster(BaseEstimator):
 
         **Arguments:**
 
-        - `y`: the next values, in the layout of the series of `fit`; any number of steps.
+        - `y`: the next values, in the layout of the series of `fit`; any number of steps, of which
+          all may be missing.
         - `X`: covariates of these steps.
         """
         self._check_fitted()
-        histories, layout = read_histories(y, X)
+        histories, layout = read_histories(y, X, continued=True)
         if (layout.series, layout.channels) != (self.layout_.series, self.layout_.channels):
             raise UserError(
                 f"must have {self.layout_.series} series of {self.layout_.channels} channels as "

@@ -39,10 +39,11 @@ class Layout(NamedTuple):
         return rows.reshape(self.series, self.channels, *rows.shape[1:])
 
 
-def read_histories(y: Any, X: Any = None) -> tuple[Histories, Layout]:
+def read_histories(y: Any, X: Any = None, *, continued: bool = False) -> tuple[Histories, Layout]:
     """Validate series (time,), (series, time), (series, channels, time) or a list of such.
 
-    `X` are covariates (covariates, time) for all series, or (series, covariates, time).
+    `X` are covariates (covariates, time) for all series, or (series, covariates, time). The values
+    of a row may all be missing if they continue earlier ones; they are then NaN here.
     """
     series, layout = _series(y)
     lengths = np.array([one.shape[1] for one in series for _ in one])
@@ -50,7 +51,7 @@ def read_histories(y: Any, X: Any = None) -> tuple[Histories, Layout]:
     for row, channel in enumerate(channel for one in series for channel in one):
         values[row, : len(channel)] = channel
     observed = ~np.isnan(values)
-    if not observed.any(axis=1).all():
+    if not continued and not observed.any(axis=1).all():
         row = int((~observed.any(axis=1)).argmax())
         raise UserError(f"series {row // layout.channels} has no values", argument="y")
     return Histories(_filled(values), observed, covariates_of(X, layout), lengths), layout
