@@ -13,12 +13,7 @@ import pathlib
 import sys
 import time
 
-from fractal._allocator import keep_freed_memory
-from fractal._cores import cores
-from fractal._errors import UserError
-from fractal._files import write_whole
-from fractal._provenance import provenance
-from fractal._run_folder import CONFIG, RESULT, is_finished, metric_lines
+import fractal
 from fractal.train import Config, load_task, preset, train, trivial_baselines
 
 from . import code, results
@@ -52,6 +47,13 @@ def cpu_seconds(folder: pathlib.Path) -> float:
     return float(path.read_text(encoding="utf-8")) if path.exists() else 0.0
 
 
+def cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def settings(task: str, model: str, seed: int) -> Config:
     """The preset with a seed."""
     return dataclasses.replace(preset(task, "laptop", model), seed=seed)
@@ -64,33 +66,33 @@ def folder_of(task: str, model: str, seed: int) -> pathlib.Path:
 def measure(task: str, model: str, seed: int) -> dict:
     """Train one model, or resume its run, and return its line."""
     config, folder = settings(task, model, seed), folder_of(task, model, seed)
-    if not is_finished(folder):
-        resumed = (folder / CONFIG).exists()
-        workers = len(cores())
-        train(config, folder, resume=resumed, loggers=[CpuTime(folder)], workers=workers)
+    if not (folder / "predictions.safetensors").exists():  # which is written last
+        resumed = (folder / "config.json").exists()
+        train(config, folder, resume=resumed, loggers=[CpuTime(folder)], workers=cores())
     return summary(config, folder)
 
 
 def summary(config: Config, folder: pathlib.Path) -> dict:
     """The line of a finished run."""
-    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    found = (line for _, line in metric_lines(folder))
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     kept = ("parameters", "steps", "best_step", "validation_accuracy", "test_accuracy", "test_loss")
-    baselines = trivial_baselines(load_task(config, workers=len(cores())))
+    baselines = trivial_baselines(load_task(config))
     return {name: result[name] for name in kept} | {
         "pretrain": config.pretrain,
         "examples": (config.steps + config.pretrain) * config.data.batch,
         "hours": round(result["seconds"] / 3600, 2),
         "cpu_hours": round(cpu_seconds(folder) / 3600, 2),
-        "cores": result["provenance"]["machine"]["cores"],
+        "cores": cores(),
         "chance": baselines["majority_class"],
         "bag": baselines["bag_of_tokens"],
         "curve": [
             [line["step"], line["validation_accuracy"]]
-            for line in found
+            for line in map(json.loads, lines)
             if "validation_accuracy" in line
         ],
         "settings": json.loads(config.to_json()),
+        "provenance": result["provenance"],
     }
 
 
@@ -102,18 +104,17 @@ def record(case: dict) -> None:
     same = [line for line in kept if case.items() <= line.items()]
     if any(not results.is_stale("laptop", line) for line in same):
         return
-    origin = {"code": code.current("laptop"), "provenance": provenance()}
-    line = case | measure(**case) | origin
+    line = case | measure(**case) | {"code": code.current("laptop")}
     found = [*(other for other in kept if other not in same), line]
-    write_whole(path, "".join(json.dumps(one) + "\n" for one in found).encode())
+    path.write_text("".join(json.dumps(one) + "\n" for one in found), encoding="utf-8")
 
 
 def main(names: list[str]) -> None:
     wrong = [name for name in names if name not in TASKS]
     if wrong:
-        raise UserError(f"there is no task {wrong[0]!r} here: choose from {', '.join(TASKS)}")
+        raise ValueError(f"there is no task {wrong[0]!r} here: choose from {', '.join(TASKS)}")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(code.ROOT / "runs" / "compiled"))
-    keep_freed_memory()
+    fractal.keep_freed_memory()
     for model in MODELS:
         for task in names or TASKS:
             case = {"task": task, "model": model, "seed": SEED}
@@ -124,6 +125,6 @@ def main(names: list[str]) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except (UserError, KeyboardInterrupt) as error:
+    except (ValueError, KeyboardInterrupt) as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -16,6 +16,7 @@ from . import (
     arena,
     code,
     forecast_tables,
+    laptop_table,
     learned_clock,
     page_charts,
     series_tables,
@@ -181,6 +182,11 @@ def _speech(lines: Sequence[Line]) -> list[PageBlock]:
     ]
 
 
+def _laptop(lines: Sequence[Line]) -> list[PageBlock]:
+    text = "Sequences of the published length, with models that two cores train in hours."
+    return [Text(text), laptop_table.table(lines)]
+
+
 def _own_series(lines: Sequence[Line]) -> list[PageBlock]:
     text = "The classifier of `fractal.estimators` with default settings, and established ones."
     return [Text(text), *series_tables.tables(lines)]
@@ -202,6 +208,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "speech": ("Accuracy against speed: spoken digits", _speech),
     "selective": ("Selective rates", _selective),
     "synthetic": ("Selective copying and induction heads", _synthetic),
+    "laptop": ("Published length", _laptop),
     "own_series": ("Your own series", _own_series),
     "forecast": ("Forecasts", _forecast),
 }

@@ -11,7 +11,17 @@ from typing import Any
 
 from fractal.report.table import Cell, Goal, Table, markdown, spread, value
 
-from . import arena, code, forecast_tables, gpus, learned_clock, series_tables, speed, summaries
+from . import (
+    arena,
+    code,
+    forecast_tables,
+    gpus,
+    laptop_table,
+    learned_clock,
+    series_tables,
+    speed,
+    summaries,
+)
 from .results import Line, read_experiment, stale_note
 
 PAGES = (
@@ -322,6 +332,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "speech": _captioned(learned_clock.speech, "speech"),
     "selective": _captioned(learned_clock.selective, "selective"),
     "synthetic": _captioned(learned_clock.synthetic, "synthetic"),
+    "published length": _captioned(laptop_table.table, "laptop"),
     "own series": _captioned(series_tables.tables, "own_series"),
     "forecasts": _captioned(forecast_tables.tables, "forecast"),
 }

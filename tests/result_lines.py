@@ -72,6 +72,14 @@ def all_lines() -> dict[str, list[dict]]:
             for model, accuracy in (("transformer", 0.3), ("fractal", 0.5), ("s5", 0.6))
             for seed in range(3)
         ],
+        "laptop": [
+            trained(
+                0, accuracy, task=task, model=model, pretrain=0, examples=300_000, hours=3.5,
+                cpu_hours=2.5, cores=2, chance=0.5,
+            )
+            for task in ("text", "retrieval", "smnist")
+            for model, accuracy in (("fractal", 0.8125), ("s5", 0.75))
+        ],
         "own_series": [
             {
                 "data": data, "method": method, "seed": seed, "log_loss": loss,

@@ -2,7 +2,14 @@
 
 import pytest
 
-from experiments import forecast_tables, learned_clock, page, series_tables, summaries
+from experiments import (
+    forecast_tables,
+    laptop_table,
+    learned_clock,
+    page,
+    series_tables,
+    summaries,
+)
 from experiments.results import EXPERIMENTS, read_experiment
 from fractal.report.pages.page import render
 from fractal.report.table import shown
@@ -34,6 +41,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(text, tmp_path):
         learned_clock.synthetic(lines["synthetic"]),
         learned_clock.morse(lines["morse"]),
         learned_clock.speech(lines["speech"]),
+        laptop_table.table(lines["laptop"]),
         *series_tables.tables(lines["own_series"]),
         *forecast_tables.tables(lines["forecast"]),
     ]

@@ -24,6 +24,13 @@ def lines(folder):
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.fixture(autouse=True)
+def rank_promotion():
+    """The objective compares steps (time,) with lengths (batch, 1)."""
+    with jax.numpy_rank_promotion("allow"):
+        yield
+
+
 @pytest.fixture
 def config(tiny):
     return dataclasses.replace(

@@ -1,0 +1,55 @@
+import json
+
+import pytest
+
+from experiments import laptop, laptop_table
+from experiments.results import read_experiment
+from result_lines import all_lines, write
+
+
+def test_scores_stand_beside_published_ones_except_for_substituted_data(tmp_path):
+    write(tmp_path, {"laptop": all_lines()["laptop"]})
+    table = laptop_table.table(read_experiment(tmp_path, "laptop") or [])
+    rows = {(row[0], row[1]): row for row in table.rows}
+    assert len(rows) == 6
+    assert rows["Text", "FRACTAL"][2] == "81.25"
+    assert rows["Text", "S5"][2] == "75.00"
+    assert rows["Text", "S5"][-3:] == ("64.27", "86.82", "89.31")
+    for task in ("Retrieval", "sequential MNIST"):
+        assert rows[task, "FRACTAL"][-3:] == (None, None, None)
+
+
+def test_cpu_time_is_summed_over_processes(tmp_path):
+    (tmp_path / "cpu_seconds.txt").write_text("5000\n")
+    logger = laptop.CpuTime(tmp_path)
+    logger.log({}, 1)
+    assert 5000 <= laptop.cpu_seconds(tmp_path) < 5060
+
+
+def test_a_line_has_the_scores_the_cost_and_the_curve_of_a_finished_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(laptop, "cores", lambda: 2)
+    monkeypatch.setattr(laptop, "load_task", lambda *_, **__: None)
+    baselines = {"majority_class": 0.1, "bag_of_tokens": 0.2}
+    monkeypatch.setattr(laptop, "trivial_baselines", lambda _: dict(baselines))
+    config = laptop.settings("smnist", "s5", 3)
+    assert (config.seed, config.model.name, config.data.preset) == (3, "s5", "laptop")
+    result = {
+        "parameters": 60_000, "steps": config.steps, "best_step": 1080, "validation_accuracy": 0.98,
+        "test_accuracy": 0.97, "test_loss": 0.1, "seconds": 7200.0,
+        "provenance": {"commit": "abc"},
+    }  # fmt: skip
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    lines = [{"step": 20, "loss": 2.0}, {"step": 540, "validation_accuracy": 0.9}]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    (tmp_path / "cpu_seconds.txt").write_text("3600\n")
+    line = laptop.summary(config, tmp_path)
+    assert (line["hours"], line["cpu_hours"], line["cores"]) == (2.0, 1.0, 2)
+    assert line["curve"] == [[540, 0.9]]
+    assert line["examples"] == 6480 * 50
+    assert line["provenance"] == {"commit": "abc"}
+    assert line["settings"]["model"]["name"] == "s5"
+
+
+def test_an_unknown_task_is_rejected():
+    with pytest.raises(ValueError, match="there is no task 'pathx' here"):
+        laptop.main(["pathx"])
