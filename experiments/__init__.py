@@ -7,8 +7,8 @@
   model for comparison, signals.
 - `results`, `code`: the lines of results/ and whether they are stale.
 - `summaries`, `learned_clock`, `series_tables`, `forecast_tables`, `arena`, `laptop_table`,
-  `page_charts`, `speed_charts`: tables and charts of the results; `python -m experiments.speed_charts` draws
-  docs/images/speed.png.
+  `page_charts`, `speed_charts`: tables and charts of the results;
+  `python -m experiments.speed_charts` draws docs/images/speed.png.
 - `model_cards`: `python -m experiments.model_cards` copies trained weights to models/.
 - `render`: `python -m experiments.render` writes the tables of README.md and docs/.
 - `page`: `python -m experiments.page` writes the page of `fractal report` with all experiments.

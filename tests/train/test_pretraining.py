@@ -25,9 +25,9 @@ def lines(folder):
 
 
 @pytest.fixture(autouse=True)
-def rank_promotion():
-    """The objective compares steps (time,) with lengths (batch, 1)."""
-    with jax.numpy_rank_promotion("allow"):
+def promotion():
+    """The objective promotes ranks, (time,) to (batch, time), and types, counts to floats."""
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         yield
 
 
