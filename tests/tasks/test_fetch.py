@@ -2,45 +2,25 @@ import functools
 import gzip
 import hashlib
 import http.server
-import io
 import os
 import socket
 import stat
 import struct
 import sys
-import tarfile
 import threading
 import time
 import types
 
-import hypothesis
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from PIL import Image
 
+from archives import archive
 from fractal.tasks import DataError, fetch, image, load, smnist, text
 from fractal.tasks import _network as network
-from fractal.tasks._archives import unpack
 from fractal.tasks._errors import Unavailable
 from fractal.tasks._official import File, Official
 from fractal.tasks._package import Package
 from fractal.tasks._sources import Sources
-
-
-def archive(files, kinds=()):
-    """A .tar.gz of named contents."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as tar:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-        for name, kind, target in kinds:
-            member = tarfile.TarInfo(name)
-            member.type, member.linkname = kind, target
-            tar.addfile(member)
-    return out.getvalue()
 
 
 def fake_npm(monkeypatch, folder, data=b"", code=0):
@@ -99,42 +79,6 @@ def test_a_missing_npm_is_named(cache, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(Unavailable, match="npm is not installed"):
         package(b"", "one").fetch()
-
-
-def keep_name(name):
-    return name
-
-
-@pytest.mark.parametrize("name", ["../out", "/etc/out", "package/../../out"])
-def test_an_archive_with_an_unsafe_path_is_not_unpacked(tmp_path, name):
-    (tmp_path / "a.tgz").write_bytes(archive({"package/one": b"1", name: b"2"}))
-    (tmp_path / "inside").mkdir()
-    with pytest.raises(DataError, match="unsafe path"):
-        unpack(tmp_path / "a.tgz", keep_name, tmp_path / "inside")
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.tgz", "inside"]
-
-
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE,
-                                  tarfile.FIFOTYPE])  # fmt: skip
-def test_links_folders_and_pipes_are_not_extracted(tmp_path, kind):
-    (tmp_path / "secret").write_text("secret")
-    data = archive({}, [("package/one", kind, str(tmp_path / "secret"))])
-    (tmp_path / "a.tgz").write_bytes(data)
-    assert unpack(tmp_path / "a.tgz", keep_name, tmp_path / "out") == []
-    assert not (tmp_path / "out").exists()
-
-
-@hypothesis.given(st.binary(max_size=200), st.integers(0, 150))
-def test_arbitrary_bytes_raise_data_errors_only(tmp_path_factory, data, keep):
-    folder = tmp_path_factory.mktemp("any")
-    good = archive({"package/one": b"1" * 50})
-    (folder / "a.tgz").write_bytes(good[:keep] + data)
-    try:
-        names = unpack(folder / "a.tgz", keep_name, folder)
-    except DataError:
-        return
-    if names:
-        assert (folder / "package" / "one").read_bytes() == b"1" * 50
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -352,73 +296,3 @@ def test_official_addresses_are_https_with_published_checksums(module):
 def test_a_task_without_download_is_named():
     with pytest.raises(DataError, match="nothing to download for task 'listops', only for text, i"):
         fetch("listops")
-
-
-def hub(monkeypatch, **repositories):
-    """The part of Hugging Face's `datasets` that we call."""
-    module = types.ModuleType("datasets")
-
-    def load_dataset(name):
-        if name not in repositories:
-            raise ConnectionError("no\nnetwork")
-        return repositories[name]
-
-    module.load_dataset = load_dataset
-    module.config = types.SimpleNamespace(HF_HUB_OFFLINE=True, HF_ENDPOINT="http://127.0.0.1:9")
-    monkeypatch.setitem(sys.modules, "datasets", module)
-
-
-def test_the_hub_gives_the_same_tasks_as_files(cache, monkeypatch, rng):
-    colors = rng.integers(0, 256, (40, 32, 32, 3), np.uint8)
-    grays = rng.integers(0, 256, (40, 28, 28), np.uint8)
-    rows = [
-        {
-            "img": Image.fromarray(colors[i]),
-            "image": Image.fromarray(grays[i]),
-            "text": f"review {i}",
-            "label": i % 2,
-        }
-        for i in range(40)
-    ]
-    parts = {"train": rows[:30], "test": rows[30:]}
-    names = {"uoft-cs/cifar10": parts, "ylecun/mnist": parts}
-    hub(monkeypatch, **names, **{"stanfordnlp/imdb": {"train": rows[:20], "test": rows[20:]}})
-    for name in ("image", "smnist", "text"):
-        assert fetch(name, source="hub") == fetch(name)
-    task = load("image", preset="paper")
-    assert [len(split) for split in task.splits] == [27, 3, 10]
-    gray = np.asarray(Image.fromarray(colors[30]).convert("L")).reshape(-1)
-    np.testing.assert_array_equal(task.splits.test.documents(0)[0], gray)
-    assert task.splits.test.labels.tolist() == [0, 1] * 5
-    task = load("smnist", preset="paper")
-    np.testing.assert_array_equal(task.splits.test.documents(3)[0], grays[33].reshape(-1))
-    task = load("text", preset="paper", validation="test")
-    assert task.splits.test.labels.tolist() == [0] * 10 + [1] * 10
-
-
-def test_a_hub_that_fails_or_is_not_installed_is_one_line(cache, monkeypatch):
-    hub(monkeypatch)
-    with pytest.raises(DataError, match=r"cannot load ylecun/mnist \(no network\)"):
-        smnist.SOURCES.fetch("hub")
-    sys.modules["datasets"].config.HF_HUB_OFFLINE = False
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with pytest.raises(DataError, match=r"cannot reach 127\.0\.0\.1"):
-        smnist.SOURCES.fetch("hub")
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(DataError, match=r"pip install 'fractal-ssm\[hub\]'"):
-        smnist.SOURCES.fetch("hub")
-    assert list(cache.rglob("*")) == []
-
-
-def test_errors_of_the_hubs_package_are_one_line(cache, monkeypatch):
-    class DatasetsError(Exception):
-        pass
-
-    def load_dataset(name):
-        raise DatasetsError("a\nb")
-
-    hub(monkeypatch)
-    sys.modules["datasets"].exceptions = types.SimpleNamespace(DatasetsError=DatasetsError)
-    sys.modules["datasets"].load_dataset = load_dataset
-    with pytest.raises(Unavailable, match=r"cannot load ylecun/mnist \(a b\)"):
-        smnist.SOURCES.fetch("hub")
