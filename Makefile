@@ -6,6 +6,9 @@ READY  := $(VENV)/ready
 RUN    := runs/listops
 # pytest starts one worker per core; the libraries' own threads would compete with them.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# In the order of collection: doctests, the shortest files, come last. Ordered by the number of tests,
+# the last ones would be files of few long tests, for which one worker waits.
+WORKERS := -n auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: train test test-slow test-torch lint format bench docs clean
 
@@ -13,15 +16,16 @@ train: $(READY)
 	$(BIN)/fractal train $(if $(wildcard $(RUN)/config.json),--resume $(RUN),listops --preset mini --out $(RUN))
 
 test: $(READY)
-	$(ONE_THREAD) $(BIN)/pytest -n auto --dist loadfile -q
+	$(ONE_THREAD) $(BIN)/pytest $(WORKERS) -q
 
-test-slow: $(READY)
-	$(ONE_THREAD) XLA_FLAGS= $(BIN)/pytest -n auto --dist loadfile -q -m slow
+# At XLA's default optimization level; with PyTorch, which some of these tests need.
+test-slow: $(VENV)/torch-ready
+	$(ONE_THREAD) XLA_FLAGS= $(BIN)/pytest $(WORKERS) -q -m slow
 
 # PyTorch is not part of the default installation; without it `make test` skips these tests. Their
 # folder is not named torch: the folder tests is on the path, and would then provide `import torch`.
 test-torch: $(VENV)/torch-ready
-	$(ONE_THREAD) $(BIN)/pytest -n auto --dist loadfile -q tests/pytorch src/fractal/torch
+	$(ONE_THREAD) $(BIN)/pytest $(WORKERS) -q tests/pytorch src/fractal/torch
 
 lint: $(READY)
 	$(BIN)/ruff check .
