@@ -23,7 +23,7 @@ def by_bands(ages: np.ndarray, squared_error: np.ndarray) -> list[float]:
     ]
 
 
-@pytest.mark.parametrize("order", [16, 64])
+@pytest.mark.parametrize("order", [16, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("name", ["brownian", "sine", "steps", "chirp"])
 def test_error_is_close_to_that_of_the_projection(name, alpha, order):
@@ -74,12 +74,12 @@ def test_recent_errors_decrease_with_alpha_at_equal_distant_errors():
     alpha=st.sampled_from([0.0, 1e-7, 5e-5, 1e-4, 5e-4, 0.004, 0.01, 0.3, 0.9, 0.95])
     | st.floats(0, 0.95),
     half=st.integers(1, 32),
-    cuts=st.lists(st.integers(1, 400), max_size=8),
+    cuts=st.lists(st.integers(1, 150), max_size=8),
     scale=st.sampled_from([0.0, 1e-12, 1.0, 1e12]),
     kind=st.sampled_from(["brownian", "steps", "constant"]),
 )
 def test_state_is_independent_of_the_block_size(alpha, half, cuts, scale, kind):
-    length = 400
+    length = 150
     u = np.ones(length) if kind == "constant" else signals(length)[kind]
     u = scale * np.stack([u, u[::-1]], axis=1)
     whole = fractal.OnlineMemory(alpha, 2 * half, channels=2).push(u)
@@ -97,7 +97,9 @@ def test_state_is_independent_of_the_block_size(alpha, half, cuts, scale, kind):
         np.testing.assert_allclose(whole.recall([0.0, 0.3, 1.0]), scale, rtol=1e-8)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "alpha", [0.0, *(pytest.param(alpha, marks=pytest.mark.slow) for alpha in (0.5, 0.9))]
+)
 def test_long_streams_are_independent_of_the_block_size(alpha, rng):
     u = rng.standard_normal((100_000, 1)).cumsum(axis=0) / 300
     whole = fractal.OnlineMemory(alpha, 64).push(u)

@@ -39,7 +39,7 @@ def outputs_and_gradients(name, scan, bidirectional):
     ("name", "bidirectional"),
     [
         ("s4d", False),
-        ("dss", True),
+        pytest.param("dss", True, marks=pytest.mark.slow),
         pytest.param("s4d", True, marks=pytest.mark.slow),
         pytest.param("s4d bilinear", False, marks=pytest.mark.slow),
         pytest.param("dss", False, marks=pytest.mark.slow),

@@ -28,7 +28,10 @@ def test_listops_is_written_to_the_printed_folder(capsys, tmp_path):
     assert "already exists" in err
 
 
-@pytest.mark.parametrize(("name", "size"), [("pathfinder", 32), ("pathx", 128)])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("pathfinder", 32), pytest.param("pathx", 128, marks=pytest.mark.slow)],
+)
 def test_images_are_drawn_with_a_contact_sheet(capsys, tmp_path, name, size):
     sheet = tmp_path / "sheet.png"
     code, out, err = run(

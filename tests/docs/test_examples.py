@@ -47,12 +47,14 @@ def test_the_page_shows_what_the_streaming_example_prints(streaming):
     assert f"```text\n{streaming.printed}```" in page
 
 
+@pytest.mark.slow
 def test_the_classifier_is_far_above_chance_and_as_accurate_at_twice_the_sampling_rate():
     scores = runpy.run_path(str(EXAMPLES / "classifier.py"))["main"]()
     assert scores["training rate"] > 0.75  # three classes: chance is 0.33
     assert abs(scores["twice the rate"] - scores["training rate"]) < 0.03
 
 
+@pytest.mark.slow
 def test_recordings_with_gaps_and_irregular_times_are_classified_at_both_rates(tmp_path):
     picture = tmp_path / "picture.png"
     main = runpy.run_path(str(EXAMPLES / "classify.py"))["main"]

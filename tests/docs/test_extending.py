@@ -80,6 +80,7 @@ def test_a_custom_model_trains_and_loads(tmp_path):
     assert type(model).__name__ == "DeepSet"
 
 
+@pytest.mark.slow
 def test_compare_matches_a_custom_block_with_a_custom_mixer(tmp_path):
     command = ("compare", "sweeps", "--models", "feed_forward,averages", "--seeds", "1")
     given = plugins("task", "mixer", "block")

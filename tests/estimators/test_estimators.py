@@ -1,8 +1,11 @@
 """Classifier and regressor: answers, streams, files, and scikit-learn's tools."""
 
+import copy
+import functools
 import pickle
 import signal
 
+import jax
 import joblib
 import numpy as np
 import pandas as pd
@@ -15,8 +18,11 @@ from sklearn.pipeline import Pipeline
 import fractal
 from fractal.estimators import FractalClassifier, FractalRegressor, _fit
 from fractal.estimators._fit_settings import fit_settings
+from fractal.nn import FractalSSM, SequenceModel
 
 from .conftest import TINY
+
+SIZES = {"width": 8, "depth": 1, "order": 4}  # one for several tests: fewer compilations
 
 
 def test_waves_of_unequal_lengths_are_classified(fitted, waves):
@@ -78,8 +84,19 @@ def test_training_waits_for_20_epochs_and_300_steps(cases):
     assert 300 <= schedule.patience * steps < 300 + max(steps, 20 * steps)
 
 
-def test_a_bidirectional_model_has_no_stream(waves):
+def test_a_bidirectional_model_has_no_stream(fitted, waves):
+    model, mixer = copy.copy(fitted), functools.partial(FractalSSM, bidirectional=True)
+    model.model_ = SequenceModel(
+        1, 2, tokens=False, width=2, depth=1, mixer=mixer, key=jax.random.key(0)
+    )
+    with pytest.raises(ValueError, match="bidirectional must be False"):
+        model.predict_stream(waves[0][0])
+
+
+@pytest.mark.slow
+def test_a_bidirectional_model_is_fitted_and_has_no_stream(waves):
     model = FractalClassifier(**TINY, bidirectional=True).fit(*waves)
+    assert model.predict(waves[0]).shape == (32,)
     with pytest.raises(ValueError, match="bidirectional must be False"):
         model.predict_stream(waves[0][0])
 
@@ -133,15 +150,16 @@ def test_labels_of_a_table_are_found_by_id(waves):
         pd.DataFrame({"id": i, "time": np.arange(len(x)), "x": x}) for i, x in enumerate(X)
     )
     labels = pd.Series(y, index=range(len(X)))
-    model = FractalClassifier(**TINY).fit(table, labels.sample(frac=1, random_state=0))
-    other = FractalClassifier(**TINY).fit(X, y, [np.arange(len(x)) for x in X])
+    settings = TINY | SIZES
+    model = FractalClassifier(**settings).fit(table, labels.sample(frac=1, random_state=0))
+    other = FractalClassifier(**settings).fit(X, y, [np.arange(len(x)) for x in X])
     np.testing.assert_array_equal(model.predict_proba(table), other.predict_proba(table))
 
 
 def test_times_make_predictions_independent_of_the_sampling_rate(waves):
     X, y = waves
     times = [np.arange(len(x)) + 1.0 for x in X]
-    model = FractalClassifier(width=8, depth=1, order=4, max_epochs=10, random_state=0)
+    model = FractalClassifier(**SIZES, max_epochs=10, random_state=0)
     model.fit(X, y, times)
     dense = [np.repeat(x, 2) for x in X]
     finer = [np.repeat(t, 2) - np.tile([0.5, 0], len(t)) for t in times]
@@ -160,7 +178,7 @@ def test_class_weights_shift_probabilities(waves):
 
 def test_partial_fit_learns_from_parts(waves):
     X, y = waves
-    model = FractalClassifier(width=8, depth=1, order=4, random_state=0)
+    model = FractalClassifier(**SIZES, random_state=0)
     losses = []
     for _ in range(8):
         for half in (slice(0, 16), slice(16, None)):
@@ -219,8 +237,7 @@ def test_ctrl_c_in_the_refit_keeps_the_first_training(waves, monkeypatch):
 def test_the_regressor_predicts_one_number_or_several_and_streams_them(waves, tmp_path):
     X, y = waves
     targets = np.where(y == "slow", -100.0, 300.0)
-    settings = {"width": 8, "depth": 1, "order": 4, "max_epochs": 15, "random_state": 0}
-    model = FractalRegressor(**settings).fit(X, targets)
+    model = FractalRegressor(**SIZES, max_epochs=15, random_state=0).fit(X, targets)
     assert model.score(X, targets) > 0.5
     stream = model.predict_stream(X[0])
     np.testing.assert_allclose(stream[-1], model.predict(X[:1])[0], rtol=1e-3)

@@ -140,7 +140,18 @@ def run(folder):
     assert done.returncode == 0, (done.returncode, done.stderr[:2000])
 
 
-@pytest.mark.parametrize("case", CASES)
+# Compiled by default; together they have most of the options.
+FEW = (
+    "values, mean, sinusoids",
+    "tokens, scale-invariant, S5's block, learned positions, weights in a file",
+    "values, selective path, scale-invariant",
+)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if case in FEW else pytest.mark.slow) for case in CASES],
+)
 def test_ten_thousand_steps_in_c_are_those_of_jax(case, tmp_path, rng):
     dtype, weights, options = CASES[case]
     tokens, path = options.get("tokens", True), options.get("rate") == "path"

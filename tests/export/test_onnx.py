@@ -84,7 +84,12 @@ WHOLE = [
 
 
 @pytest.mark.parametrize(
-    "options", WHOLE, ids=["scale-invariant", "retrieval", "masking", "selective", "path", "S5"]
+    "options",
+    [
+        pytest.param(options, marks=pytest.mark.slow if 0 < i < 4 else [])
+        for i, options in enumerate(WHOLE)
+    ],
+    ids=["scale-invariant", "retrieval", "masking", "selective", "path", "S5"],
 )
 def test_bidirectional_models_in_onnx_are_those_of_jax(options, tmp_path, rng):
     model, tokens = small(**options), options.get("tokens", True)
@@ -94,7 +99,7 @@ def test_bidirectional_models_in_onnx_are_those_of_jax(options, tmp_path, rng):
     lengths = rng.integers(1, LENGTH + 1, (BATCH, *pair))
     if not tokens:
         x[np.arange(LENGTH) >= lengths[:, None]] = np.nan  # padding has no effect
-    expected = jax.vmap(lambda x, length: model(x, lengths=length))(x, lengths)
+    expected = jax.jit(jax.vmap(lambda x, length: model(x, lengths=length)))(x, lengths)
     found = session(path).run(None, {"tokens" if tokens else "x": x, "lengths": lengths})[0]
     assert np.abs(found - expected).max() < 1e-5
 

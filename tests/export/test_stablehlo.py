@@ -31,7 +31,7 @@ def test_steps_and_whole_sequences_of_a_file_are_those_of_the_model(tmp_path, rn
     call = jax.jit(step.call)
     for k in range(20):
         output, state = call(x[:, k], state, dt[:, k])
-    expected = jax.vmap(model)(x, dt)
+    expected = jax.jit(jax.vmap(model))(x, dt)
     assert jnp.abs(output - expected).max() < 1e-5
     found = sequence.call(x, np.full(4, 20, np.int32), dt)
     assert jnp.abs(found - expected).max() < 1e-5

@@ -10,8 +10,13 @@ import pytest
 from fractal.nn import FractalSSM, SequenceModel
 from optimizers import apply_gradient
 
-# A sequential scan compiles fastest; tests/nn/test_engine.py compares the methods.
-SMALL = functools.partial(FractalSSM, order=4, alphas=(0.0, 0.9), scan="sequential")
+SMALL = functools.partial(FractalSSM, order=4, alphas=(0.0, 0.9))
+
+
+@pytest.fixture(autouse=True, params=["sequential", pytest.param("auto", marks=pytest.mark.slow)])
+def scan(request, monkeypatch):
+    """The method of the scan of `SMALL`: by default the one that compiles fastest."""
+    monkeypatch.setitem(SMALL.keywords, "scan", request.param)
 
 
 def model(inputs=7, outputs=3, width=8, depth=2, **options):

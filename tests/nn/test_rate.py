@@ -75,9 +75,9 @@ def states(ssm, u, dt, mask, reverse):
 @pytest.mark.parametrize(
     "options",
     [
-        {**SELECTIVE},
+        slow({**SELECTIVE}),
         {**SELECTIVE, "clock": "scale-invariant", "discretization": "bilinear"},
-        {**PATH, "init": "fractional"},
+        slow({**PATH, "init": "fractional"}),
         {**BOTH, "init": "fractional", "clock": "scale-invariant"},  # blocks of different sizes
     ],
     ids=str,
@@ -100,8 +100,8 @@ def test_outputs_and_state_equal_a_loop_over_the_samples(options):
 @pytest.mark.parametrize(
     ("clock", "options"),
     [
-        ("uniform", SELECTIVE),
         ("scale-invariant", BOTH),
+        slow("uniform", SELECTIVE),
         slow("scale-invariant", SELECTIVE),
         slow("uniform", PATH),
         slow("scale-invariant", PATH),
@@ -111,8 +111,9 @@ def test_steps_blocks_and_padding_equal_one_call(clock, options):
     ssm, u = layer(clock=clock, **options), signal()
     y, final = run(ssm, u)
     state = ssm.initial_state()
+    step = jax.jit(FractalSSM.step)
     for k in range(12):
-        y_k, state = ssm.step(u[k], state)
+        y_k, state = step(ssm, u[k], state)
         np.testing.assert_allclose(y_k, y[k], atol=1e-5)
     # The rest, with padding between and after the samples.
     kept = np.isin(np.arange(40), np.r_[3:10, 12:22])
@@ -130,9 +131,9 @@ def test_steps_blocks_and_padding_equal_one_call(clock, options):
 @pytest.mark.parametrize(
     "options",
     [
-        {**SELECTIVE, "clock": "scale-invariant", "bidirectional": True},
         {**BOTH, "clock": "scale-invariant", "learn_alpha": True},
-        slow({**SELECTIVE, "discretization": "bilinear"}),
+        slow({**SELECTIVE, "clock": "scale-invariant", "bidirectional": True}),
+        {**SELECTIVE, "discretization": "bilinear"},
     ],
     ids=str,
 )
@@ -177,8 +178,8 @@ def test_a_rate_of_zero_leaves_the_state_unchanged_to_the_bit(clock):
 @pytest.mark.parametrize(
     ("clock", "discretization"),
     [
-        ("uniform", "zoh"),
         ("scale-invariant", "bilinear"),
+        slow("uniform", "zoh"),
         slow("uniform", "bilinear"),
         slow("scale-invariant", "zoh"),
     ],
@@ -190,6 +191,7 @@ def test_outputs_and_gradients_are_finite_for_rates_of_any_size(clock, discretiz
     u, exponents = signal(), jnp.linspace(-12, 12, LENGTH)
 
     @jax.jit
+    @functools.partial(jax.value_and_grad, argnums=(0, 1, 2), has_aux=True)
     def loss(ssm, u, dt):
         y, state = ssm(u, dt=dt)
         return jnp.sum(y**2) + jnp.sum(jnp.abs(state.modes)), (y, state)
@@ -197,8 +199,7 @@ def test_outputs_and_gradients_are_finite_for_rates_of_any_size(clock, discretiz
     for dt in (jnp.ones(LENGTH), 10**exponents, 10**-exponents, 10 ** jnp.roll(exponents, 9)):
         small = eqx.tree_at(lambda ssm: ssm.rate.bias, ssm, jnp.full(3, 0.5413))
         one = ssm if dt[0] == 1 else small  # the product of rate and dt is in [1e-12, 1e12]
-        found = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2), has_aux=True))(one, u, dt)
-        assert all(np.isfinite(x).all() for x in jax.tree.leaves(found))
+        assert all(np.isfinite(x).all() for x in jax.tree.leaves(loss(one, u, dt)))
 
 
 def test_a_new_selective_layer_equals_one_with_a_fixed_clock():
@@ -238,7 +239,8 @@ def test_a_pause_leaves_a_path_state_unchanged_to_the_bit_and_has_gradients():
     _, state = run(ssm, u)
     _, after = run(ssm, jnp.repeat(u[-1:], LENGTH, axis=0), state)
     np.testing.assert_array_equal(after.modes, state.modes)
-    gradients = jax.grad(lambda ssm, u: jnp.sum(run(ssm, u)[0] ** 2), (0, 1))(ssm, u * 0)
+    gradient = jax.jit(jax.grad(lambda ssm, u: jnp.sum(ssm(u)[0] ** 2), (0, 1)))
+    gradients = gradient(ssm, u * 0)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(gradients))
 
 
@@ -273,8 +275,8 @@ def test_models_with_learned_rates_are_saved_and_streamed(options, tmp_path):
                           key=jax.random.key(0))  # fmt: skip
     fractal.save(tmp_path / "model.safetensors", model)
     stream, u = Streaming(fractal.load(tmp_path / "model.safetensors")), signal()
-    outputs = [stream.step(u[0]), *stream.extend(u[1:20]), *stream.extend(u[20:])]
-    np.testing.assert_allclose(outputs[-1], model(u), atol=1e-5)
+    outputs = [stream.step(u[0]), *stream.extend(u[1:15]), *stream.extend(u[15:])]
+    np.testing.assert_allclose(outputs[-1], eqx.filter_jit(model)(u), atol=1e-5)
     if "rate" in options:  # a stack of path layers maps warped inputs to warped outputs
         stream.state = model.initial_state()
         for k in range(LENGTH):

@@ -18,7 +18,7 @@ FAR = 10**12  # steps
 
 
 def model(**options):
-    options = {"width": 6, "depth": 2, "mixer": SMALL, "key": jax.random.key(0)} | options
+    options = {"width": 6, "depth": 1, "mixer": SMALL, "key": jax.random.key(0)} | options
     return SequenceModel(5, 3, **options)
 
 
@@ -62,8 +62,15 @@ def change(before, after):
     return np.asarray(after.modes, complex) - np.asarray(before.modes, complex) + lost
 
 
-@pytest.mark.parametrize("discretization", ["zoh", "bilinear"])
-@pytest.mark.parametrize("way", ["steps", "blocks"])
+@pytest.mark.parametrize(
+    ("way", "discretization"),
+    [
+        ("steps", "bilinear"),
+        ("blocks", "zoh"),
+        pytest.param("steps", "zoh", marks=pytest.mark.slow),
+        pytest.param("blocks", "bilinear", marks=pytest.mark.slow),
+    ],
+)
 def test_a_scale_invariant_stream_after_many_steps_equals_float64(way, discretization):
     ssm = SMALL(2, clock="scale-invariant", discretization=discretization, key=jax.random.key(0))
     rng = np.random.default_rng(0)
@@ -94,13 +101,16 @@ def test_a_scale_invariant_stream_after_many_steps_equals_float64(way, discretiz
         np.testing.assert_allclose(found, expected, atol=2e-6 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("clock", ["uniform", "scale-invariant"])
+@pytest.mark.parametrize(
+    "clock", [pytest.param("uniform", marks=pytest.mark.slow), "scale-invariant"]
+)
 def test_the_gradient_by_the_start_time_equals_a_difference_quotient(clock):
     with jax.enable_x64(True):
         ssm, u = SMALL(2, clock=clock, key=jax.random.key(0)), jnp.ones((9, 2))
         start = ssm.initial_state()
         start = start._replace(modes=start.modes + (1 - 2j))
 
+        @jax.jit
         def loss(time):
             y, state = ssm(u, start._replace(time=time))
             y_next, state = ssm.step(u[0], state)
@@ -108,7 +118,7 @@ def test_the_gradient_by_the_start_time_equals_a_difference_quotient(clock):
 
         time, small = jnp.array(3.0), 1e-5
         expected = (loss(time + small) - loss(time - small)) / (2 * small)
-        np.testing.assert_allclose(jax.grad(loss)(time), expected, rtol=1e-6)
+        np.testing.assert_allclose(jax.jit(jax.grad(loss))(time), expected, rtol=1e-6)
 
 
 # The model after many steps.
@@ -165,7 +175,7 @@ def test_the_mean_over_many_steps_includes_every_step(way):
 
 STREAMS = [
     {"pooling": "mean", "mixer": functools.partial(SMALL, clock="scale-invariant")},
-    {"pooling": "last", "positions": "sinusoid", "norm": "batch", "final_norm": True},
+    {"pooling": "last", "positions": "sinusoid", "norm": "batch", "final_norm": True, "depth": 2},
     {"task": "next-token", "positions": "learned", "length": 4},
     {"task": "regression", "pooling": "mean", "tokens": False},
 ]
@@ -186,8 +196,14 @@ def by_steps(m, x, state, dt, irregular):
     return outputs, state
 
 
-@pytest.mark.parametrize("irregular", [False, True])
-@pytest.mark.parametrize("options", STREAMS)
+@pytest.mark.parametrize(
+    ("options", "irregular"),
+    [
+        pytest.param(options, irregular, marks=[pytest.mark.slow] * (irregular == bool(i % 2)))
+        for i, options in enumerate(STREAMS)
+        for irregular in (False, True)
+    ],
+)
 def test_blocks_of_any_size_equal_steps(options, irregular):
     m = model(**options)
     x = tokens(9) if options.get("tokens", True) else jax.random.normal(jax.random.key(3), (9, 5))
@@ -218,9 +234,10 @@ def test_blocks_of_a_batch_of_streams_with_one_dt_each():
     m = model(mixer=functools.partial(SMALL, clock="scale-invariant"), pooling="last")
     x, dt = jnp.stack([tokens(7), tokens(7, 2)]), jnp.array([0.5, 3.0])
     states = jax.vmap(lambda _: m.initial_state())(dt)
-    outputs, _ = jax.vmap(m.extend)(x, states, dt)
+    extend = SequenceModel.extend
+    outputs, _ = jax.jit(jax.vmap(extend, (None, 0, 0, 0)))(m, x, states, dt)
     for i in range(2):
-        same(outputs[i], m.extend(x[i], m.initial_state(), float(dt[i]))[0])
+        same(outputs[i], jax.jit(extend)(m, x[i], m.initial_state(), dt[i])[0])
 
 
 def test_the_performer_streams_in_blocks():
@@ -229,7 +246,7 @@ def test_the_performer_streams_in_blocks():
     )
     m, x = model(block=block, mixer=None, depth=1, positions="sinusoid"), tokens(8)
     expected, _ = by_steps(m, x, m.initial_state(), jnp.ones(8), False)
-    outputs, _ = m.extend(x, m.initial_state())
+    outputs, _ = jax.jit(SequenceModel.extend)(m, x, m.initial_state())
     same(outputs, expected)
 
 
@@ -280,15 +297,21 @@ def test_invalid_arguments_raise_value_error(call, message):
 # The compiled stream.
 
 
-@pytest.mark.parametrize("options", STREAMS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(STREAMS[0], STREAMS[2]),
+        *(pytest.param(options, marks=pytest.mark.slow) for options in (STREAMS[1], STREAMS[3])),
+    ],
+)
 def test_a_compiled_stream_equals_the_model(options):
     m = model(**options)
     x = tokens(9) if options.get("tokens", True) else jax.random.normal(jax.random.key(3), (9, 5))
     expected, last = by_steps(m, x, m.initial_state(), jnp.full(9, 0.7), True)
     stream = Streaming(m)
-    outputs = [stream.step(sample, 0.7)[None] for sample in np.asarray(x[:4])]
-    outputs.append(stream.extend(x[4:4], 0.7))
-    outputs.append(stream.extend(x[4:], 0.7))
+    outputs = [stream.step(sample, 0.7)[None] for sample in np.asarray(x[:5])]
+    outputs.append(stream.extend(x[5:5], 0.7))
+    outputs.append(stream.extend(x[5:], 0.7))
     same(jnp.concatenate(outputs), expected)
     same(stream.state, last)
 
@@ -308,7 +331,7 @@ def test_a_state_of_a_compiled_stream_stays_valid_and_can_be_resumed(tmp_path):
         stream.step(0.5)
     assert stream.state.steps[0] == 8  # unchanged by the error
     with pytest.raises(ValueError, match="state must be one that this model returned"):
-        stream.state = model(depth=1).initial_state()
+        stream.state = model(depth=2).initial_state()
 
 
 def test_a_compiled_stream_passes_few_arrays_and_no_weights():

@@ -56,7 +56,7 @@ def test_alpha_above_0_95_raises(alpha):
         theory.modes(alpha, 16)
 
 
-@pytest.mark.parametrize("order", [16, 64, 256])
+@pytest.mark.parametrize("order", [16, 64, pytest.param(256, marks=pytest.mark.slow)])
 def test_the_mean_over_the_circle_equals_legs_for_monomials(order):
     """For the input τ^k, k < order, the state at α = 0 is ⟨ξ^k, p_n⟩."""
     m = theory.modes(0.0, order)
