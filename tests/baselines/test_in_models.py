@@ -39,12 +39,13 @@ def slow_except(makers, *fast):
     return [pytest.param(name, marks=() if name in fast else pytest.mark.slow) for name in makers]
 
 
-def model(name, makers, **options):
+def model(name, makers, gate=None, norm=None, **options):
+    """A model; `gate` and `norm` are those of blocks other than the transformer's."""
     if name in ATTENTION:
         block = functools.partial(TransformerBlock, attention=makers[name], mlp=8)
         options = {"block": block, "positions": "sinusoid"} | options
     else:
-        options = {"mixer": makers[name]} | options
+        options = {"mixer": makers[name], "gate": gate, "norm": norm} | options
     return SequenceModel(7, 3, width=6, depth=1, key=jax.random.key(0), **options)
 
 

@@ -335,7 +335,7 @@ def test_a_state_of_a_compiled_stream_stays_valid_and_can_be_resumed(tmp_path):
 
 
 def test_a_compiled_stream_passes_few_arrays_and_no_weights():
-    m = model(mixer=functools.partial(SMALL, clock="scale-invariant"))
+    m = model(depth=2, mixer=functools.partial(SMALL, clock="scale-invariant"))
     stream = Streaming(m)
     program = stream._step.lower(1, stream._packed, None).compile()
     assert len(jax.tree.leaves(program.in_avals)) == 4  # token, modes and sums, times, step number
