@@ -170,13 +170,13 @@ def batch_of(name, differentiated, **options):
 PROGRAMS = [
     ("uniform", {}, True),
     ("linear_scan", {}, True),
-    ("scale-invariant", {}, False),
+    ("uniform", {}, False),
     *(
         pytest.param(*case, marks=pytest.mark.slow)
         for case in [
             ("uniform", {"bidirectional": True}, False),
             ("uniform", {"bidirectional": True}, True),
-            ("uniform", {}, False),
+            ("scale-invariant", {}, False),
             ("scale-invariant", {}, True),
             ("scale-invariant", {"bidirectional": True}, True),
             ("scale-invariant", {"bidirectional": True}, False),
@@ -224,8 +224,8 @@ def test_other_methods_are_the_same_program_on_all_platforms(method, loop):
 @pytest.mark.parametrize(
     ("name", "options", "differentiated"),
     [
-        ("scale-invariant", {}, False),
-        ("linear_scan", {}, True),
+        ("linear_scan", {}, False),
+        pytest.param("uniform", {}, False, marks=pytest.mark.slow),
         pytest.param("scale-invariant", {"bidirectional": True}, True, marks=pytest.mark.slow),
         pytest.param("uniform", {"bidirectional": True}, True, marks=pytest.mark.slow),
     ],
