@@ -9,6 +9,7 @@
 - `summaries`, `learned_clock`, `series_tables`, `forecast_tables`, `arena`, `laptop_table`,
   `page_charts`, `speed_charts`: tables and charts of the results;
   `python -m experiments.speed_charts` draws docs/images/speed.png.
+- `paper_presets`: the presets `paper` for some steps; writes results/paper_presets.json.
 - `model_cards`: `python -m experiments.model_cards` copies trained weights to models/.
 - `render`: `python -m experiments.render` writes the tables of README.md and docs/.
 - `page`: `python -m experiments.page` writes the page of `fractal report` with all experiments.

@@ -1,0 +1,170 @@
+"""The presets `paper` for some steps on a CPU: whether they learn, their time and memory.
+
+`python -m experiments.paper_presets`, about half an hour of CPU time, writes
+results/paper_presets.json
+
+Sequences are random and of the published length, batches smaller than published. Each preset runs
+for 20 steps on one batch, whose loss must fall. The time on a GPU is an estimate, not a
+measurement: 6 FLOPs per parameter and step of a sequence (2 forward, 4 backward; the scan is not
+counted), at an assumed share of the peak.
+"""
+
+import dataclasses
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import fractal
+from fractal import tasks
+from fractal.report.table import Cell, Table, markdown
+from fractal.train import (
+    Config,
+    Devices,
+    initial_state,
+    make_train_step,
+    parameter_count,
+    preset,
+)
+
+from . import code, runs
+from .summaries import command
+
+# Batch on a CPU, and the shapes of a task: length, inputs, outputs.
+CASES = {
+    "listops": (4, 2048, 20, 10),
+    "text": (2, 4096, 135, 2),
+    "retrieval": (1, 4000, 98, 2),
+    "image": (2, 1024, 1, 10),
+    "pathfinder": (2, 1024, 1, 2),
+    "pathx": (1, 16384, 1, 2),
+    "smnist": (4, 784, 1, 10),
+}
+MODELS = ("fractal", "s5")
+STEPS = 20
+PEAK, UTILIZATION = 19.5e12, 0.1  # FLOP/s of an A100 in float32; assumed share of it
+_PER_PARAMETER = 6  # FLOPs per step of a sequence, with gradients
+
+
+def random_task(name: str) -> tasks.Task:
+    """A task of the published shapes with random data: what is measured does not depend on it."""
+    batch, length, inputs, outputs = CASES[name]
+    rng, pair = np.random.default_rng(0), name == "retrieval"
+
+    def sequence() -> Any:
+        return rng.integers(0, inputs, length) if inputs > 1 else rng.normal(size=(length, 1))
+
+    examples = [(sequence(), sequence()) if pair else sequence() for _ in range(batch + 2)]
+    labels = rng.integers(0, outputs, batch + 2)
+    held = (examples[:1], labels[:1])
+    return tasks.from_arrays(
+        examples[2:],
+        labels[2:],
+        name=name,
+        kind="retrieval" if pair else "classification",
+        inputs=inputs if inputs > 1 else None,
+        outputs=outputs,
+        validation=held,
+        test=held,
+    )
+
+
+def settings(name: str, model: str) -> Config:
+    """The preset with a batch that fits, at its peak learning rate after a short warmup."""
+    config = preset(name, "paper", model)
+    data = dataclasses.replace(config.data, batch=CASES[name][0])
+    optimizer = dataclasses.replace(config.optimizer, warmup=STEPS // 2)
+    return dataclasses.replace(config, data=data, optimizer=optimizer, log_every=1)
+
+
+def measure(name: str, model: str) -> dict:
+    """Losses, seconds per step, memory and FLOPs of one preset."""
+    fractal.keep_freed_memory()
+    config, task, devices = settings(name, model), random_task(name), Devices()
+    state = devices.copy(initial_state(config, task))
+    parameters, step = parameter_count(state.model), make_train_step(config, task, devices)
+    batches = tasks.Batches(task, task.splits.train, config.data.batch, training=True)
+    batch, losses, seconds = devices.share(batches[0]), [], []
+    for number in range(1, STEPS + 1):
+        at = devices.copy(np.asarray(number, np.int32))
+        start = time.process_time()
+        state = step(state, batch, at)
+        losses.append(float(state.loss))
+        seconds.append(time.process_time() - start)
+    return {
+        "parameters": parameters,
+        "batch": config.data.batch,
+        "steps": STEPS,
+        "first_loss": losses[0],
+        "last_loss": losses[-1],
+        "finite": bool(np.isfinite(losses).all()),
+        "cpu_seconds_per_step": float(np.median(seconds[1:])),
+        "compile_seconds": seconds[0],
+        "peak_memory_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }
+
+
+def gpu_hours(name: str, model: str, parameters: int) -> float:
+    """Estimated hours of the published run on one A100, without evaluations."""
+    config, documents = preset(name, "paper", model), 2 if name == "retrieval" else 1
+    steps = config.steps * config.data.batch * documents * CASES[name][1]
+    return _PER_PARAMETER * parameters * steps / (PEAK * UTILIZATION) / 3600
+
+
+def table(cases: Sequence[dict]) -> Table:
+    """What was seen of each preset, and the estimate."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            case["task"],
+            case["model"],
+            case["parameters"],
+            case["batch"],
+            f"{case['first_loss']:.2f} → {case['last_loss']:.2f}",
+            f"{case['cpu_seconds_per_step']:.1f}",
+            f"{case['peak_memory_bytes'] / 2**30:.1f}",
+            f"{gpu_hours(case['task'], case['model'], case['parameters']):.0f}",
+        )
+        for case in cases
+    ]
+    return Table(
+        "",
+        (
+            *("task", "model", "parameters", "batch here", f"loss in {STEPS} steps"),
+            *("CPU seconds per step", "memory in GiB", "estimate: hours on one A100"),
+        ),
+        rows,
+        command("paper_presets"),
+    )
+
+
+def kept() -> str:
+    """The table of results/paper_presets.json; empty where it has not been measured."""
+    path = code.ROOT / "results" / "paper_presets.json"
+    if not path.exists():
+        return ""
+    return markdown(table(json.loads(path.read_text(encoding="utf-8"))["cases"]))
+
+
+def main(arguments: list[str]) -> None:
+    if arguments:  # one case, in a process of its own: peak memory is that of a process
+        print(json.dumps(measure(*arguments)))
+        return
+    cases = []
+    for name in CASES:
+        for model in MODELS:
+            call = [sys.executable, "-m", "experiments.paper_presets", name, model]
+            out = subprocess.run(call, stdout=subprocess.PIPE, check=True, cwd=code.ROOT)
+            cases.append({"task": name, "model": model} | json.loads(out.stdout))
+            print(json.dumps(cases[-1]), file=sys.stderr, flush=True)
+    found = {"cases": cases, "provenance": runs.provenance()}
+    path = code.ROOT / "results" / "paper_presets.json"
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
