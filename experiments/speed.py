@@ -1,6 +1,6 @@
 """The speed of the layer before and after the engine of scans, from benchmarks/.
 
-`benchmarks/before/layer.json` is the last measurement before the engine, on another machine.
+`benchmarks/before/layer.json` is a measurement of the last commit before the engine.
 """
 
 import json
@@ -16,10 +16,11 @@ def before_and_after(benchmarks: pathlib.Path) -> str:
     """Ratios of `fractal bench layer`, and the commits that they were measured with."""
     old, new = (_read(benchmarks / part) for part in ("before/layer.json", "layer.json"))
     before, after = (_source(one["provenance"]) for one in (old, new))
+    one_machine = old["provenance"]["machine"] == new["provenance"]["machine"]
+    note = "" if one_machine else " The ratios of two machines are comparable only roughly."
     return (
         f"{markdown(_table(old, new))}\n"
-        f"`fractal bench layer`, forward / with gradients. Before: {before}; after: {after}. The "
-        "ratios of two machines are comparable only roughly."
+        f"`fractal bench layer`, forward / with gradients. Before: {before}; after: {after}.{note}"
     )
 
 

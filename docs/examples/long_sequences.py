@@ -39,7 +39,7 @@ def make_config():
     return train.Config(
         data=train.DataConfig("bits", batch=1),
         model=train.ModelConfig(width=16, depth=2, options={"order": 4, "alphas": [0.0, 0.9]}),
-        optimizer=train.OptimizerConfig(lr=0.03, warmup=0),
+        optimizer=train.OptimizerConfig(lr=0.003, warmup=0),
         steps=TRAIN_STEPS,
         log_every=1,
     )

@@ -380,5 +380,7 @@ def test_what_cannot_be_sharded_raises_one_line():
 if __name__ == "__main__":
     if "/" in sys.argv[1]:
         coordinator, number = sys.argv.pop(1).split("/")
-        jax.distributed.initialize(coordinator, 2, int(number))
+        # A busy machine may delay one of the two for minutes.
+        patience = {"heartbeat_timeout_seconds": 900, "initialization_timeout": 900}
+        jax.distributed.initialize(coordinator, 2, int(number), **patience)
     _main(sys.argv[1:])
