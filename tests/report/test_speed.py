@@ -25,6 +25,13 @@ def test_benchmarks_as_they_are_published(name):
         )
         assert row["× lower bound"] == pytest.approx(raw["times_the_lower_bound"]["forward"])
         assert row["× ours"] == 1.0
+    elif name == "step":
+        for row in rows(found.tables[0]):
+            case, model = row["preset"].split(", ")[0], row["model"]
+            assert row["× lower bound"] == pytest.approx(raw["times_the_lower_bound"][case][model])
+            expected = raw["times_faster_than_associative"][case][model]
+            assert row["× faster than associative"] == pytest.approx(expected)
+            assert row["busy cores"] == raw["busy_cores"][case][model]
     elif name == "stream":
         times = {r["call"]: r["µs per sample (quartiles)"].median for r in rows(found.tables[0])}
         expected = raw["microseconds_per_sample"]

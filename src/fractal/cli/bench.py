@@ -67,10 +67,11 @@ class Bench:
     def _step(self) -> int:
         from ..bench import step
 
-        earlier = None if self.update is None else _earlier(self.update)
+        if self.update is not None:
+            _earlier(self.update)  # an invalid file is rejected before minutes of measurement
         found = step.bench_step(None if self.case is None else {self.case: step.CASES[self.case]})
         if self.update is not None:
-            if earlier is not None:
+            if (earlier := _earlier(self.update)) is not None:
                 try:
                     found = step.merge(earlier, found)
                 except ValueError as error:
@@ -87,7 +88,7 @@ class Bench:
 
 
 def _earlier(path: pathlib.Path) -> dict[str, Any] | None:
-    """The cases of a file, which is read before minutes of measurement; None if there is none."""
+    """The cases of a file; None if there is none."""
     if not path.absolute().parent.is_dir():
         raise UserError(f"{path.parent} is not a folder", argument="update")
     if not path.exists():

@@ -9,12 +9,15 @@ from typing import NamedTuple
 from .._errors import UserError
 from .table import Cell, Quartiles, Table
 
-BENCHMARKS = ("layer", "memory", "stream", "torch", "scan", "data")
+BENCHMARKS = ("layer", "step", "memory", "stream", "torch", "scan", "data")
 DEFAULT_FOLDER = pathlib.Path("benchmarks")
 _NOTES = {
     "layer": "Lower bound: the two matrix products of the layer, without the scan. S5 scan: "
     "`jax.lax.associative_scan` over complex numbers, written from S5's published description. "
     "s5-pytorch: the PyPI package on CPU, measured apart from the others, interleaved with ours.",
+    "step": "Value and gradient of the training objective for one batch of random data. Lower "
+    "bound: the matrix products of all blocks, forward and backward, and nothing else. "
+    'Associative: S5 with `scan="associative"`, as published.',
     "stream": "One sample per call of a compiled model (`Streaming`), with JAX's asynchronous "
     "dispatch on and off; the same steps within one compiled program; a call without arithmetic; "
     "the same model exported to C and to ONNX.",
@@ -52,6 +55,7 @@ def read_benchmark(folder: pathlib.Path, name: str) -> Benchmark | None:
         return None
     make = {
         "layer": _layer,
+        "step": _step,
         "stream": _stream,
         "torch": _torch,
         "memory": _memory,
@@ -110,6 +114,29 @@ def _layer(found: Mapping) -> list[Table]:
         caption = "Forward and backward of 16,384 steps"
         tables.append(Table(caption, header, long, command("layer")))
     return tables
+
+
+def _step(found: Mapping) -> list[Table]:
+    costs = {
+        "gigaflop_per_second": "GFLOP/s",
+        "megabytes": "megabytes",
+        "compile_seconds": "seconds to compile",
+        "busy_cores": "busy cores",
+    }
+    rows: list[tuple[Cell, ...]] = []
+    for case, timings in found["milliseconds"].items():
+        times = {name: _quartiles(row) for name, row in timings.items()}
+        label = f"{case}, batch {int(_number(found['batch'][case]))}"
+        for name in found["busy_cores"][case]:
+            time, bound = times[name], times[f"{name}, matrix products"]
+            faster = times["s5, associative"].median / time.median
+            # A program from a compilation cache has no compile time.
+            values = (found[cost][case][name] for cost in costs)
+            cells = (None if one is None else _number(one) for one in values)
+            rows.append((label, str(name), time, _over(time, bound), faster, *cells))
+    header = ("preset", "model", "milliseconds (quartiles)", "× lower bound")
+    header += ("× faster than associative", *costs.values())
+    return [Table("Gradient of one batch", header, rows, command("step"), _NOTES["step"])]
 
 
 def _stream(found: Mapping) -> list[Table]:

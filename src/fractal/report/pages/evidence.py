@@ -215,16 +215,16 @@ def _speed_charts(name: str, shown: Table) -> list[Chart]:
         return _scan_charts(shown)
     if name == "data":
         return []
-    kinds = grouped(shown, "pass") if name == "layer" else grouped(shown)
-    first, times = shown.header[1:3] if name == "layer" else shown.header[:2]
+    kinds = {"layer": ("pass",), "step": ("preset",)}.get(name, ())
+    first, times = shown.header[len(kinds) : len(kinds) + 2]
     charts = []
-    for key, rows in kinds.items():
+    for key, rows in grouped(shown, *kinds).items():
         title = f"{shown.caption}, {key[0]}" if key else shown.caption
         cells: dict[str, dict[str, Cell]] = {str(row[first]): {"time": row[times]} for row in rows}
         bounds = [value(row[times]) for row in rows if row[first] == "lower bound"]
         description = ", ".join(f"{row[first]} {value(row[times]):.3g}" for row in rows)
         unit = times.split(" (")[0]
-        scale = "linear" if name == "layer" else "log"
+        scale = "linear" if kinds else "log"
         references = {"lower bound": bounds[0]} if bounds else {}
         figure = dots(cells, unit, scale=scale, references=references)
         charts.append(Chart(title, f"{title}, {unit}: {description}.", figure))
