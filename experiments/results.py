@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fractal._errors import UserError
+from fractal.tasks import DataError
 
 from . import code
 
@@ -248,7 +248,7 @@ def read_experiment(folder: pathlib.Path, name: str) -> list[Line] | None:
             try:
                 found.append(_checked(raw, name))
             except (ValueError, RecursionError) as error:
-                raise UserError(f"{path}, line {place}: {error or 'nested too deeply'}") from None
+                raise DataError(f"{path}, line {place}: {error or 'nested too deeply'}") from None
     return found or None
 
 

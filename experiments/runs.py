@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import fractal
-from fractal._allocator import keep_freed_memory
 from fractal._cores import cores
 from fractal._errors import UserError
 from fractal._files import write_whole
@@ -124,7 +123,7 @@ def _pin(free: Any) -> None:
     """One core per process, so that XLA starts one thread. macOS does not support it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {free.get()})
-    keep_freed_memory()
+    fractal.keep_freed_memory()
 
 
 def _timed(measure: Callable[..., dict], case: dict) -> dict:
