@@ -65,3 +65,14 @@ def test_recordings_with_gaps_and_irregular_times_are_classified_at_both_rates(t
     assert found.error < 0.15
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert printed.getvalue().count("\n") == 3
+
+
+def test_forecasts_of_the_load_are_better_than_the_week_before(tmp_path):
+    picture = tmp_path / "picture.png"
+    main = runpy.run_path(str(EXAMPLES / "forecast.py"))["main"]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        found, trivial = main(str(picture))
+    assert found["mse"] < 0.8 * trivial
+    assert 0.6 < found["coverage"][0.9] - found["coverage"][0.1] < 0.95
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert printed.getvalue().count("\n") == 2
