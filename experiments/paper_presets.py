@@ -1,7 +1,7 @@
 """The presets `paper` for some steps on a CPU: whether they learn, their time and memory.
 
-`python -m experiments.paper_presets`, about half an hour of CPU time, writes
-results/paper_presets.json
+`python -m experiments.paper_presets`, about half an hour of CPU time, measures the cases that are
+missing in results/paper_presets.json
 
 Sequences are random and of the published length, batches smaller than published. Each preset runs
 for 20 steps on one batch, whose loss must fall. The time on a GPU is an estimate, not a
@@ -10,6 +10,7 @@ counted), at an assumed share of the peak.
 """
 
 import dataclasses
+import itertools
 import json
 import resource
 import subprocess
@@ -142,28 +143,32 @@ def table(cases: Sequence[dict]) -> Table:
     )
 
 
-def kept() -> str:
-    """The table of results/paper_presets.json; empty where it has not been measured."""
+def kept() -> list[dict]:
+    """The cases in results/paper_presets.json."""
     path = code.ROOT / "results" / "paper_presets.json"
-    if not path.exists():
-        return ""
-    return markdown(table(json.loads(path.read_text(encoding="utf-8"))["cases"]))
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def page() -> str:
+    """The table for the page; empty where nothing has been measured."""
+    return markdown(table(cases)) if (cases := kept()) else ""
 
 
 def main(arguments: list[str]) -> None:
     if arguments:  # one case, in a process of its own: peak memory is that of a process
-        print(json.dumps(measure(*arguments)))
+        print(json.dumps(measure(*arguments) | {"provenance": runs.provenance()}))
         return
-    cases = []
-    for name in CASES:
-        for model in MODELS:
-            call = [sys.executable, "-m", "experiments.paper_presets", name, model]
-            out = subprocess.run(call, stdout=subprocess.PIPE, check=True, cwd=code.ROOT)
-            cases.append({"task": name, "model": model} | json.loads(out.stdout))
-            print(json.dumps(cases[-1]), file=sys.stderr, flush=True)
-    found = {"cases": cases, "provenance": runs.provenance()}
-    path = code.ROOT / "results" / "paper_presets.json"
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    cases = kept()
+    done = [(case["task"], case["model"]) for case in cases]
+    for name, model in itertools.product(CASES, MODELS):
+        if (name, model) in done:
+            continue
+        call = [sys.executable, "-m", "experiments.paper_presets", name, model]
+        out = subprocess.run(call, stdout=subprocess.PIPE, check=True, cwd=code.ROOT)
+        cases.append({"task": name, "model": model} | json.loads(out.stdout))
+        path = code.ROOT / "results" / "paper_presets.json"
+        path.write_text(json.dumps(cases, indent=1) + "\n", encoding="utf-8")
+        print(json.dumps(cases[-1]), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

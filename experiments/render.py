@@ -333,7 +333,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "speech": _captioned(learned_clock.speech, "speech"),
     "selective": _captioned(learned_clock.selective, "selective"),
     "synthetic": _captioned(learned_clock.synthetic, "synthetic"),
-    "paper presets": paper_presets.kept,
+    "paper presets": paper_presets.page,
     "published length": _captioned(laptop_table.table, "laptop"),
     "own series": _captioned(series_tables.tables, "own_series"),
     "forecasts": _captioned(forecast_tables.tables, "forecast"),
