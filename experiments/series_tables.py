@@ -83,7 +83,8 @@ def lost(lines: Sequence[Line]) -> Table:
     scores = {str(row[0]): [value(cell) for cell in row[1:]] for row in table.rows}
     rows: list[tuple[Cell, ...]] = []
     for place, data in enumerate(table.header[1:]):
-        own = max((s[place] for name, s in scores.items() if name in OURS), key=_or_lowest)
+        ours = [s[place] for name, s in scores.items() if name in OURS]
+        own = max(ours, key=_or_lowest, default=math.nan)
         others = {n: s[place] for n, s in scores.items() if n not in OURS and s[place] >= 0}
         if others and math.isfinite(own):
             best = max(others, key=lambda name: others[name])

@@ -52,13 +52,12 @@ class Train(RunCommand):
 
     Args:
         preset: mini (default; minutes on a laptop), laptop (published length, some hours on two
-            cores) or paper (published settings, for GPUs; for smnist and psmnist, which have no
-            published settings, our own).
+            cores) or paper (published settings, for GPUs; our own where none are published).
         out: folder of the run; default runs/TASK-MODEL-PRESET-SEED.
         data: folder with the task's data, unless it is generated or downloaded.
         validation: test selects the best checkpoint on the test set, as papers do for text.
-        steps: number of train steps; warmup and intervals are scaled in proportion.
-        seed: seed of the weights, the order of the data and dropout.
+        steps: train steps; warmup and intervals scale with them.
+        seed: seed of weights, order of data, and dropout.
         resume: resume the run in this folder.
         config: take all settings from this JSON file, such as a run's config.json.
         log: an additional logger: tensorboard, wandb or trackio.

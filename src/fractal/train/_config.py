@@ -169,12 +169,12 @@ class Config:
         model: name, size and options.
         optimizer: learning rates, weight decay and schedule.
         steps: number of train steps.
-        pretrain: number of steps of self-pretraining before them; 0 for none.
-        seed: seed of the weights, the order of the data and dropout.
+        pretrain: steps of self-pretraining before them; 0 for none.
+        seed: seed of weights, order of data, and dropout.
         evaluate_every: steps between evaluations on the validation set.
         checkpoint_every: steps between checkpoints.
         log_every: steps between lines of metrics.
-        keep: number of last checkpoints to keep, besides the best one.
+        keep: last checkpoints to keep, besides the best one.
     """
 
     data: DataConfig
