@@ -38,7 +38,7 @@ def test_the_page_is_written_and_its_path_printed(capsys):
 def test_without_benchmarks_a_line_names_what_is_missing_and_its_command(capsys):
     code, out, err = run(capsys)
     assert (code, out) == (0, "report/index.html\n")
-    assert err.startswith("missing in benchmarks: layer.json, memory.json")
+    assert err.startswith("missing in benchmarks: layer.json, step.json, memory.json")
     assert "fractal bench NAME --json" in err
     assert err.count("\n") == 1
 
