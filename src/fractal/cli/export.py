@@ -91,6 +91,7 @@ def _loaded(path: pathlib.Path) -> Iterator[Any]:
     try:
         with safetensors.safe_open(file, framework="numpy") as found:
             metadata = found.metadata() or {}
+            # The open file is not iterable: its names come from keys().
             wide = any(found.get_slice(name).get_dtype() == "F64" for name in found.keys())  # noqa: SIM118
     except (safetensors.SafetensorError, OSError):
         metadata, wide = {}, False  # `load` says what is wrong
