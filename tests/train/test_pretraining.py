@@ -24,13 +24,6 @@ def lines(folder):
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.fixture(autouse=True)
-def promotion():
-    """The objective promotes ranks, (time,) to (batch, time), and types, counts to floats."""
-    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        yield
-
-
 @pytest.fixture
 def config(tiny):
     return dataclasses.replace(

@@ -27,7 +27,7 @@ from ._devices import Devices
 from ._evaluation import lengths_of
 from ._metrics import MetricsLogger
 from ._models import build_per_step, spec_of
-from ._step import TrainState, batch_outputs, make_train_step, state_of
+from ._step import TrainState, batch_outputs, copied, make_train_step, state_of
 from ._steps import run_steps
 
 PRETRAINING = "pretraining"
@@ -81,12 +81,7 @@ def pretrained(
         )
     model = with_features(state.model, masked.model)
     average = None if state.average is None else with_features(state.average, masked.model)
-    return state._replace(model=model, average=_copied(average), seconds=jnp.copy(masked.seconds))
-
-
-def _copied(tree: Any) -> Any:
-    """A copy of all arrays: the state of a run is donated to its steps."""
-    return jax.tree.map(lambda x: jnp.copy(x) if eqx.is_array(x) else x, tree)
+    return state._replace(model=model, average=copied(average), seconds=jnp.copy(masked.seconds))
 
 
 def _own_settings(config: Config) -> Config:
@@ -126,13 +121,13 @@ def masked_objective(task: Task) -> Callable[[Any, Any, Batch, Array], tuple[Arr
         keys = jax.random.split(key, len(inputs))
         outputs, statistics = batch_outputs(eqx.combine(trained, rest), shown, lengths, keys, None)
         if lengths is not None:
-            hidden &= jnp.arange(inputs.shape[1]) < lengths[:, None]
+            hidden &= jnp.arange(inputs.shape[1])[None] < lengths[:, None]
         if task.tokens:
             losses = optax.softmax_cross_entropy_with_integer_labels(outputs, inputs)
-            found = outputs.argmax(-1) == inputs
+            found = (outputs.argmax(-1) == inputs).astype(losses.dtype)
         else:
             losses = found = jnp.mean((outputs - inputs) ** 2, axis=-1)
-        count = jnp.maximum(hidden.sum(), 1)
+        count = jnp.maximum(hidden.sum(dtype=losses.dtype), 1)
         loss, metric = (jnp.sum(x, where=hidden) / count for x in (losses, found))
         return loss, (statistics, metric)
 

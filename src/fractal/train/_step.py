@@ -57,7 +57,7 @@ def state_of(config: Config, model: Any) -> TrainState:
     return TrainState(
         model=model,
         opt_state=make_optimizer(config.optimizer, config.steps).init(trained_part(model)),
-        average=_copied(model) if config.optimizer.ema else None,
+        average=copied(model) if config.optimizer.ema else None,
         loss=jnp.zeros(()),
         metric=jnp.zeros(()),
         first_loss=jnp.zeros(()),
@@ -71,7 +71,8 @@ def trained_part(model: Any) -> Any:
     return eqx.filter(model, eqx.is_inexact_array)
 
 
-def _copied(model: Any) -> Any:
+def copied(model: Any) -> Any:
+    """A copy of all arrays: the state of a run is donated to its steps."""
     return jax.tree.map(lambda x: jnp.copy(x) if eqx.is_array(x) else x, model)
 
 
