@@ -95,13 +95,17 @@ def test_without_git_there_is_no_commit(checkout, monkeypatch):
         (None, [], "python"),
     ],
 )
-def test_the_command_has_no_folder_of_this_machine(monkeypatch, module, arguments, expected):
+def test_the_command_has_the_compiler_flags_and_no_folder_of_this_machine(monkeypatch, module, arguments, expected):
     class Main:
         __spec__ = type("Spec", (), {"name": module}) if module else None
 
     monkeypatch.setitem(sys.modules, "__main__", Main)  # type: ignore[arg-type]
     monkeypatch.setattr(sys, "argv", arguments)
+    for name in ("XLA_FLAGS", "JAX_ENABLE_X64", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
     assert _provenance.command() == expected
+    monkeypatch.setenv("XLA_FLAGS", "--xla_a=1 --xla_b")
+    assert _provenance.command() == f"XLA_FLAGS='--xla_a=1 --xla_b' {expected}"
 
 
 def test_the_commit_is_a_full_hash_or_none():

@@ -15,6 +15,8 @@ from . import __version__
 _PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy")
 # Files that measurements write: they change no result.
 _OUTPUTS = ("results", "benchmarks")
+# Environment variables that change times, and the last digits of results.
+_VARIABLES = ("XLA_FLAGS", "JAX_ENABLE_X64", "OMP_NUM_THREADS")
 
 
 def provenance() -> dict[str, Any]:
@@ -98,7 +100,10 @@ def _processor() -> str:
 
 
 def command() -> str:
-    """The command line of this process, without the folder of its program."""
+    """The command line of this process, with the variables that change what it measures.
+
+    The program is named without its folder.
+    """
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     module = "" if spec is None else spec.name.removesuffix(".__main__")
     program = pathlib.Path(sys.argv[0] if sys.argv else "").name
@@ -108,4 +113,6 @@ def command() -> str:
         start = ["python", "-m", module]
     else:
         start = ["python"] if program in ("", "-c") else [program]
-    return shlex.join([*start, *sys.argv[1:]])
+    values = ((name, os.environ.get(name)) for name in _VARIABLES)
+    variables = [f"{name}={shlex.quote(value)}" for name, value in values if value]
+    return " ".join([*variables, shlex.join([*start, *sys.argv[1:]])])
