@@ -95,7 +95,7 @@ def test_without_git_there_is_no_commit(checkout, monkeypatch):
         (None, [], "python"),
     ],
 )
-def test_the_command_has_the_compiler_flags_and_no_folder_of_this_machine(monkeypatch, module, arguments, expected):
+def test_the_command_has_compiler_flags_and_no_folder(monkeypatch, module, arguments, expected):
     class Main:
         __spec__ = type("Spec", (), {"name": module}) if module else None
 

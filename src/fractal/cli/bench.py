@@ -1,6 +1,7 @@
 """`fractal bench`: speed, as ratios measured in one process."""
 
 import dataclasses
+import importlib
 import json
 import pathlib
 from typing import Annotated, Any, Literal
@@ -43,24 +44,13 @@ class Bench:
     update: Annotated[pathlib.Path | None, NO_HINT] = None
 
     def run(self) -> int:
-        if self.subject != "step":
-            for name, value in (("case", self.case), ("update", self.update)):
-                if value is not None:
-                    raise UserError("must only be given with step", argument=name)
-        if self.subject == "memory":
-            from ..bench.memory import bench_memory as bench
-        elif self.subject == "scan":
-            from ..bench.scan import bench_scan as bench  # loads JAX
-        elif self.subject == "layer":
-            from ..bench.layer import bench_layer as bench
-        elif self.subject == "step":
+        if self.subject == "step":
             return self._step()
-        elif self.subject == "stream":
-            from ..bench.stream import bench_stream as bench
-        elif self.subject == "torch":
-            from ..bench.torch import bench_torch as bench
-        else:
-            from ..bench.data import bench_data as bench
+        for name, value in (("case", self.case), ("update", self.update)):
+            if value is not None:
+                raise UserError("must only be given with step", argument=name)
+        module = importlib.import_module(f"..bench.{self.subject}", __package__)
+        bench = getattr(module, f"bench_{self.subject}")
         self._print(bench())
         return 0
 

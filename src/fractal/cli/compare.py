@@ -26,10 +26,10 @@ from ..train import (
     with_steps,
 )
 from .console import Stdout
+from .hints import command_hints
 from .parse import NO_HINT
 from .plugins import import_plugins
-from .settings import RunCommand
-from .train import CORES, TASKS, command_hints, with_data
+from .settings import CORES, TASKS, RunCommand, with_data
 
 
 @dataclasses.dataclass(frozen=True)

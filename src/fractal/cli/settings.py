@@ -5,12 +5,20 @@ the value of the preset or file.
 """
 
 import dataclasses
+import pathlib
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import tyro
 
-from ..train import Config, DataConfig, ModelConfig, OptimizerConfig
+from .._cores import cores
+from ..tasks import names as task_names
+from ..train import Config, DataConfig, ModelConfig, OptimizerConfig, model_names
 from .parse import UNPREFIXED
+
+CORES = len(cores())
+TASKS, MODELS = (
+    f"{', '.join(known)}, or one registered by a plugin." for known in (task_names(), model_names())
+)
 
 
 def _overrides(config: type, *without: str) -> Any:
@@ -86,3 +94,13 @@ class RunCommand:
 def _given(part: Any) -> dict[str, Any]:
     values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def with_data(config: Config, folder: pathlib.Path | None, validation: str | None = None) -> Config:
+    """The settings with another folder of data, or another validation set."""
+    changes: dict[str, Any] = {}
+    if folder is not None:
+        changes["folder"] = str(folder.absolute())
+    if validation is not None:
+        changes["validation"] = validation
+    return dataclasses.replace(config, data=dataclasses.replace(config.data, **changes))

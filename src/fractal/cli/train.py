@@ -7,23 +7,18 @@ import os
 import pathlib
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
 from .._allocator import keep_freed_memory
-from .._cores import cores
 from .._errors import UserError
-from ..tasks import MissingData
 from ..tasks import names as task_names
 from ..train import (
     Config,
-    Interrupted,
-    RunExists,
     evaluate_run,
     join_processes,
     load_task,
-    model_names,
     preset,
     read_config,
     train,
@@ -31,14 +26,10 @@ from ..train import (
     with_steps,
 )
 from .console import Stdout
+from .hints import command_hints
 from .parse import NO_HINT
 from .plugins import import_plugins
-from .settings import RunCommand
-
-CORES = len(cores())
-TASKS, MODELS = (
-    f"{', '.join(known)}, or one registered by a plugin." for known in (task_names(), model_names())
-)
+from .settings import CORES, MODELS, TASKS, RunCommand, with_data
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,43 +146,6 @@ class Train(RunCommand):
             config = dataclasses.replace(config, seed=self.seed)
         config = with_data(config, self.data, self.validation)
         return self.settings.applied(config, self.options)
-
-
-def with_data(config: Config, folder: pathlib.Path | None, validation: str | None = None) -> Config:
-    """The settings with another folder of data, or another validation set."""
-    changes: dict[str, Any] = {}
-    if folder is not None:
-        changes["folder"] = str(folder.absolute())
-    if validation is not None:
-        changes["validation"] = validation
-    return dataclasses.replace(config, data=dataclasses.replace(config.data, **changes))
-
-
-@contextlib.contextmanager
-def command_hints() -> Iterator[None]:
-    """Errors of the library whose remedy is another command."""
-    try:
-        yield
-    except Interrupted as error:
-        hint = UserError(
-            f"interrupted after step {error.step}; resume with: "
-            f"fractal train --resume {error.folder}"
-        )
-        hint.exit_code = error.exit_code
-        raise hint from None
-    except RunExists as error:
-        raise UserError(
-            f"{error.folder} already contains a run: resume it with --resume {error.folder}, "
-            "or choose another --out"
-        ) from None
-    except MissingData as error:
-        how = {
-            "fetch": f"download it with: fractal data {error.task}",
-            "generate": f"generate it with: fractal data {error.task} --out DIR; then --data DIR",
-            "release": "unpack the Long Range Arena release, then --data DIR",
-        }
-        message = f"the data of task {error.task} is missing: {how[error.remedy]}"
-        raise UserError(message) from None
 
 
 @contextlib.contextmanager
