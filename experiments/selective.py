@@ -12,7 +12,7 @@ from . import runs
 
 RATES: dict[str, dict[str, Any]] = {"fixed": {}, "selective": {"selective": True}}
 CLOCKS = ("uniform", "scale-invariant")
-TASKS = ("listops", "psmnist", "smnist", "image", "retrieval", "text")
+TASKS = ("listops", "psmnist", "smnist", "image", "retrieval", "text", "pathfinder")
 
 
 def measure(task: str, clock: str, rate: str, seed: int) -> dict:

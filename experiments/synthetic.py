@@ -1,6 +1,6 @@
 """Selective copying and induction heads: does input-dependent time help?
 
-`python -m experiments.synthetic`, about two hours of CPU time, most of it for length 4,096
+`python -m experiments.synthetic`, about three hours of CPU time
 
 The two synthetic tasks of the Mamba paper, with 16 token ids. *Selective copying*: 16 data tokens
 at random places among noise tokens; then 16 markers, at which the data tokens are to be repeated in
@@ -30,7 +30,7 @@ IDS = 16
 NOISE, MARKER = 0, IDS - 1  # the marker is also the special token of induction heads
 COPIED = 16
 LENGTHS = (256, 4096)
-BATCH, STEPS, TESTS = {256: 32, 4096: 4}, 800, 512
+BATCH, STEPS, TESTS = {256: 32, 4096: 4}, {256: 3000, 4096: 400}, 512
 WIDTH, DEPTH = 32, 2
 _ATTENTION = functools.partial(baselines.Attention, causal=True)
 
@@ -90,13 +90,13 @@ def measure(task: str, model: str, length: int, seed: int) -> dict:
         key=jax.random.key(seed), **mixers(length)[model],
     )  # fmt: skip
     lr = 1e-3 if model == "transformer" else 3e-3
-    net, curve = fitted(net, draw, _loss, STEPS, seed, lr=lr)
+    net, curve = fitted(net, draw, _loss, STEPS[length], seed, lr=lr)
     rng, right = np.random.default_rng([seed, 1]), []
     for _ in range(TESTS // BATCH[length]):
         test = draw(rng)
         right.append(np.asarray(_answers(net, test.inputs, test.labels).argmax(-1)) == test.labels)
-    size = {"parameters": parameter_count(net), "steps": STEPS}
-    late = float(np.mean([loss for step, loss in curve if 10 * step > 9 * STEPS]))
+    size = {"parameters": parameter_count(net), "steps": STEPS[length]}
+    late = float(np.mean([loss for step, loss in curve if 10 * step > 9 * STEPS[length]]))
     return size | {"late_loss": late, "test_accuracy": float(np.mean(right)), "curve": curve}
 
 
