@@ -21,6 +21,7 @@ def test_mean_and_sample_deviation():
         (Spread(2.5e-5, 1e-6, 2), "2.50e-05 ± 1.00e-06"),
         (Spread(math.nan, math.nan, 2), "not finite"),
         (Spread(0.0, 0.0, 2), "0.000 ± 0.000"),
+        (Spread(0.0078, 0.0134, 3), "0.008 ± 0.013"),
         (Quartiles(14.44, 12.74, 16.85), "14.4 (12.7 … 16.9)"),
         (44_000, "44,000"),
         (712.3, "712"),

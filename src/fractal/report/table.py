@@ -67,7 +67,7 @@ def shown(cell: Cell) -> str:
     if cell is None:
         return "–"
     if isinstance(cell, Spread):
-        number = _like(cell.mean)
+        number = _like(max(abs(cell.mean), cell.deviation or 0.0))
         beside = "" if cell.deviation is None else f" ± {number(cell.deviation)}"
         return f"{number(cell.mean)}{beside}" if math.isfinite(cell.mean) else number(cell.mean)
     if isinstance(cell, Quartiles):
