@@ -38,7 +38,7 @@ _TRAINING = (
 # What determines a fitted estimator: not how input is read or files are written.
 _FITTED = (
     *("_base", "_fit", "_fit_settings", "_hold_out", "_padding", "_preparation", "_calibration"),
-    *("_classifier", "_features"),
+    *("_classifier", "_features", "_filling"),
 )
 _ESTIMATORS = (
     *(part for part in _MODELS if part != "baselines"),
@@ -64,6 +64,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             *(part for part in _MODELS if part != "baselines"),
             *(f"estimators/{name}.py" for name in ("_histories", "_lag_regression", "_covariates")),
+            "estimators/_filling.py",
             *(f"estimators/_forecast_{name}.py" for name in _FORECAST),
         ),
         (),

@@ -171,8 +171,8 @@ def check_samples(samples: ArrayLike) -> Float[np.ndarray, "..."]:
     return array
 
 
-def check_real(name: str, values: object) -> Float[np.ndarray, "..."]:
-    """Validate finite real numbers; returns a float64 array."""
+def check_real(name: str, values: object, *, missing: bool = False) -> Float[np.ndarray, "..."]:
+    """Validate finite real numbers, or NaN if values may be missing; returns a float64 array."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -180,7 +180,9 @@ def check_real(name: str, values: object) -> Float[np.ndarray, "..."]:
     if array.dtype.kind not in "biuf":
         raise UserError("must be an array of real numbers", argument=name)
     array = array.astype(np.float64, copy=False)
-    if not np.isfinite(array).all():
+    if missing and np.isinf(array).any():
+        raise UserError("must not be infinite; NaN is missing", argument=name)
+    if not missing and not np.isfinite(array).all():
         raise UserError("must be finite, got NaN or infinity", argument=name)
     return array
 

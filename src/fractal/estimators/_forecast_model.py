@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ._covariates import CovariateScale
+from ._filling import forward_filled
 from ._forecast_data import PreparedHistories, network_inputs, prepare
 from ._forecast_network import (
     ForecastNetwork,
@@ -61,11 +62,8 @@ class ForecastModel(NamedTuple):
 
     def continued(self, state: CarriedState, histories: Histories) -> PreparedHistories:
         """Histories that follow the steps of a state."""
-        # A value that is missing at the start repeats the last one before.
-        values = histories.values.copy()
-        for row, there in enumerate(histories.observed):
-            first = there.argmax() if there.any() else len(there)
-            values[row, :first] = state.recent[row, -1]
+        given = np.where(histories.observed, histories.values, np.nan)
+        values = forward_filled(given.T, state.recent[:, -1]).T
         covariates = self.covariates.applied(histories.covariates, values.shape[1])
         histories = histories._replace(values=values, covariates=covariates)
         padded = np.concatenate([state.recent, values], axis=1)

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from .._checks import check_real
 from .._errors import UserError
+from ._filling import forward_filled
 
 
 class Histories(NamedTuple):
@@ -59,13 +61,13 @@ def read_histories(y: Any, X: Any = None, *, continued: bool = False) -> tuple[H
 
 def _series(y: Any) -> tuple[list[np.ndarray], Layout]:
     if isinstance(y, list | tuple) and len(y) and np.ndim(y[0]):
-        found = [_numbers(one, "y") for one in y]
+        found = [check_real("y", one, missing=True) for one in y]
         found = [one[None] if one.ndim == 1 else one for one in found]
         if any(one.ndim != 2 or one.shape[0] != found[0].shape[0] for one in found):
             raise UserError("must have series with the same number of channels", argument="y")
         layout = Layout(0, len(found[0]), len(found))
     else:
-        array = _numbers(y, "y")
+        array = check_real("y", y, missing=True)
         if array.ndim not in (1, 2, 3):
             raise UserError(
                 "must have the shape (time,), (series, time) or (series, channels, time), got "
@@ -80,25 +82,12 @@ def _series(y: Any) -> tuple[list[np.ndarray], Layout]:
     return found, layout
 
 
-def _numbers(values: Any, name: str) -> Float[np.ndarray, "..."]:
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        array = np.asarray(None)
-    if array.dtype.kind not in "biuf":
-        raise UserError("must be an array of real numbers, or a list of such", argument=name)
-    array = array.astype(np.float64)
-    if np.isinf(array).any():
-        raise UserError("must not be infinite; NaN is missing", argument=name)
-    return array
-
-
 def covariates_of(X: Any, layout: Layout) -> Float[np.ndarray, "rows time covariates"]:
     """Covariates of each row, (rows, time, covariates); none where `X` is None."""
     rows = layout.series * layout.channels
     if X is None:
         return np.zeros((rows, 0, 0))
-    array = _numbers(X, "X")
+    array = check_real("X", X, missing=True)
     array = np.broadcast_to(array, (layout.series, *array.shape)) if array.ndim == 2 else array
     if array.ndim != 3 or len(array) != layout.series or 0 in array.shape:
         raise UserError(
@@ -113,11 +102,8 @@ def covariates_of(X: Any, layout: Layout) -> Float[np.ndarray, "rows time covari
 
 def _filled(values: Float[np.ndarray, "rows time"]) -> Float[np.ndarray, "rows time"]:
     """Missing values repeat the one before, those at the start the first one."""
-    there = ~np.isnan(values)
-    last = np.maximum.accumulate(np.where(there, np.arange(values.shape[1]), 0), axis=1)
-    filled = np.take_along_axis(values, last, axis=1)
-    first = np.take_along_axis(values, there.argmax(axis=1)[:, None], axis=1)
-    return np.where(np.isnan(filled), first, filled)
+    first = (~np.isnan(values)).argmax(axis=1)
+    return forward_filled(values.T, values[np.arange(len(values)), first]).T
 
 
 def extended(values: Float[np.ndarray, "rows time"], lags: int) -> Float[np.ndarray, "rows longer"]:

@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32
 
 from ._cases import CaseSet
+from ._filling import forward_filled
 
 _SMALLEST_SCALE = 1e-12  # relative to the largest value of a channel: a constant channel
 _HEAVY_TAILS = 30.0  # standard deviation relative to the median deviation; 1.5 for a Gaussian
@@ -81,7 +82,7 @@ class Preparation:
     ) -> tuple[CaseInputs, Filling]:
         """Inputs for the next samples of a case, and what is kept for those that follow."""
         missing = np.isnan(values)
-        filled = _filled(_compressed(values, self.center, self.knee), missing, last.values)
+        filled = forward_filled(_compressed(values, self.center, self.knee), last.values)
         scaled = (filled - self.mean) / self.scale
         inputs = np.concatenate([scaled, missing[:, self.indicators]], axis=1)
         inputs = np.clip(inputs, -1e6, 1e6).astype(np.float32)  # finite in float32
@@ -144,16 +145,3 @@ def _compressed(
         return values
     unit = np.where(knee > 0, knee, 1.0)
     return np.where(knee > 0, np.arcsinh((values - center) / unit), values)
-
-
-def _filled(
-    values: Float[np.ndarray, "time channels"],
-    missing: Bool[np.ndarray, "time channels"],
-    before: Float[np.ndarray, " channels"],
-) -> Float[np.ndarray, "time channels"]:
-    """Each missing value replaced by the last one before it."""
-    if not missing.any():
-        return values
-    rows = np.where(missing, 0, np.arange(1, len(values) + 1)[:, None])
-    last = np.maximum.accumulate(rows, axis=0)  # 0: none observed so far
-    return np.take_along_axis(np.concatenate([before[None], values]), last, axis=0)
