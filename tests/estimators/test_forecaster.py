@@ -5,13 +5,13 @@ import pickle
 import signal
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from fractal.estimators import FractalForecaster
 from fractal.estimators._forecast_network import corrected_quantiles
-from fractal.estimators._forecast_settings import forecast_settings
 from fractal.estimators._histories import extended, local_scale
 from fractal.estimators._lag_regression import Origins, fit_lag_regression, refitted
 
@@ -22,7 +22,7 @@ SMALL = {"width": 4, "depth": 1, "order": 2, "context": 24, "random_state": 0}
 def waves(steps, series=2):
     time = np.arange(steps)
     phase = np.arange(series)[:, None]
-    noise = np.random.default_rng(1).normal(0, 0.1, (series, steps))
+    noise = np.random.default_rng(1).normal(0, 0.1, (steps, series)).T  # a longer one continues it
     return (1 + phase) * np.sin(2 * np.pi * time / 12 + phase) + 0.01 * time + noise
 
 
@@ -31,16 +31,19 @@ def fitted():
     return FractalForecaster(horizon=6, max_steps=25, period=12, **SMALL).fit(waves(200))
 
 
-def test_the_linear_part_is_a_ridge_regression_on_lags_and_covariates():
+@pytest.mark.parametrize("gaps", [(0.0, 0.0, 0.0), (0.2, 0.0, 0.7)])
+def test_the_linear_part_is_a_ridge_regression_on_lags_and_covariates(gaps):
     past, future = RNG.normal(size=(80, 5)), RNG.normal(size=(80, 3))
     changes, weight = RNG.normal(size=(80, 3, 2)), RNG.uniform(0.5, 2, 80)
-    origins = [Origins(past, changes, future, weight)]
+    known = RNG.random((80, 3)) >= gaps
+    origins = [Origins(past, changes, np.where(known, future, 1e3), weight, known)]
     chosen, _ = fit_lag_regression(origins, origins, None)
     found = refitted(chosen._replace(base="last", penalty=0.1), origins)
-    x = (past - past[:, -1:]) * weight[:, None]
-    lag_penalty = 0.1 * np.trace(x.T @ x) / 5
     for h in range(3):
-        c, y = changes[:, h] * weight[:, None], (future[:, h] - past[:, -1]) * weight
+        rows = known[:, h]
+        x = ((past - past[:, -1:]) * weight[:, None])[rows]
+        lag_penalty = 0.1 * np.trace(x.T @ x) / 5
+        c, y = changes[rows, h] * weight[rows, None], ((future[:, h] - past[:, -1]) * weight)[rows]
         penalty = np.sqrt([lag_penalty] * 5 + [0.1 * np.trace(c.T @ c) / 2] * 2)
         design = np.vstack([np.hstack([x, c]), np.diag(penalty)])
         expected = np.linalg.lstsq(design, np.r_[y, np.zeros(7)], rcond=None)[0]
@@ -51,11 +54,37 @@ def test_the_linear_part_is_a_ridge_regression_on_lags_and_covariates():
 def test_the_linear_part_is_no_worse_than_a_trivial_forecast_where_it_is_chosen():
     past, future = RNG.normal(size=(30, 20)), RNG.normal(size=(30, 4))  # nothing to learn
     none = np.zeros((30, 4, 0))
-    held = [Origins(RNG.normal(size=(50, 20)), np.zeros((50, 4, 0)), RNG.normal(size=(50, 4)),
-                    np.ones(50))]  # fmt: skip
-    _, error = fit_lag_regression([Origins(past, none, future, np.ones(30))], held, None)
-    mean = held[0].past.mean(axis=1, keepdims=True)
-    assert error <= np.mean((held[0].future - mean) ** 2)
+    training = Origins(past, none, future, np.ones(30), np.ones((30, 4), bool))
+    held = Origins(RNG.normal(size=(50, 20)), np.zeros((50, 4, 0)), RNG.normal(size=(50, 4)),
+                   np.ones(50), RNG.random((50, 4)) < 0.8)  # fmt: skip
+    _, error = fit_lag_regression([training], [held], None)
+    mean = held.past.mean(axis=1, keepdims=True)
+    assert error <= np.mean((held.future - mean)[held.known] ** 2)
+
+
+def test_gaps_are_neither_fitted_nor_scored():
+    rng = np.random.default_rng(3)
+    y = np.sin(2 * np.pi * np.arange(1500) / 12) + 0.2 * rng.normal(size=1500)
+    y[np.repeat(rng.random(250) < 0.6, 6)] = np.nan
+    filled = pd.Series(y[:1200]).ffill().to_numpy()  # as if repeated values were observed
+    errors, coverage = [], []
+    for history in (y[:1200], filled):
+        forecaster = FractalForecaster(horizon=6, max_steps=0, **SMALL).fit(history)
+        found = forecaster.backtest(y, start=1200)
+        errors.append(found["mse"])
+        coverage.append(list(found["coverage"].values()))
+    away = np.abs(np.array(coverage) - [0.1, 0.5, 0.9]).max(axis=1)
+    assert errors[0] < 0.8 * errors[1]
+    assert away[0] < 0.06 < away[1]
+
+
+def test_a_series_whose_end_is_lost_cannot_choose_a_forecast():
+    y = np.where(np.arange(200) < 160, waves(200), np.nan)
+    with pytest.raises(ValueError, match=r"^y: has no values in the last 40 steps of its series"):
+        FractalForecaster(horizon=6, max_steps=0, **SMALL).fit(y)
+    y[0, 170] = 1.0  # one is enough
+    forecaster = FractalForecaster(horizon=6, max_steps=0, **SMALL).fit(y)
+    assert np.isfinite(forecaster.predict_quantiles()).all()
 
 
 def test_local_scales_are_those_of_a_loop():
@@ -75,12 +104,14 @@ def test_quantiles_never_cross():
 
 
 def test_an_update_forecasts_as_the_whole_history_does(fitted):
-    y = waves(260)
+    y = waves(260)  # begins with the series of `fitted`; its context is 24 steps
     stepwise = pickle.loads(pickle.dumps(fitted))
-    for start in (200, 201, 230):
-        stepwise.update(y[:, start : {200: 201, 201: 230, 230: 260}[start]])
-    np.testing.assert_allclose(stepwise.predict(), fitted.predict(y), atol=1e-4)
-    np.testing.assert_allclose(stepwise.predict_quantiles(), fitted.predict_quantiles(y), atol=1e-4)
+    for start, end in ((200, 201), (201, 210), (210, 260)):
+        stepwise.update(y[:, start:end])
+        whole = y[:, :end]
+        np.testing.assert_allclose(stepwise.predict(), fitted.predict(whole), atol=1e-4)
+        quantiles = fitted.predict_quantiles(whole)
+        np.testing.assert_allclose(stepwise.predict_quantiles(), quantiles, atol=1e-4)
     assert np.abs(stepwise.predict() - fitted.predict()).max() > 0.1
 
 
@@ -115,9 +146,10 @@ def test_a_backtest_of_unequal_series_has_a_start_for_each(fitted):
 
 
 def test_the_default_context_contains_a_season():
-    for period, lags in ((None, 512), (24, 512), (672, 672)):
-        settings = forecast_settings(FractalForecaster(horizon=6, period=period))
-        assert settings.lags(np.array([5000, 9000])) == lags
+    y = RNG.normal(size=2600)  # a fifth is held out
+    for period, lags in ((24, 512), (672, 672)):
+        forecaster = FractalForecaster(horizon=1, period=period, width=4, depth=1, max_steps=0)
+        assert forecaster.fit(y).context_ == lags
 
 
 def test_forecasts_follow_the_units_of_the_series(fitted):

@@ -35,8 +35,7 @@ def rolling_errors(
             points, quantiles = model.combined(
                 windows.past, windows.changes, scale, features[row, part - 1]
             )
-            ahead = part[:, None] + np.arange(horizon)
-            known, truth = histories.observed[row, ahead], histories.values[row, ahead]
+            known, truth = windows.known, histories.values[row, part[:, None] + np.arange(horizon)]
             last = prepared.padded[row, model.lags + part - 1]
             sums.add(truth, points, quantiles, last, known)
             if keep:

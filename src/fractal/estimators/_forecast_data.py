@@ -21,7 +21,8 @@ class PreparedHistories(NamedTuple):
     - `padded`: values with `lags` repetitions of the first in front.
     - `scale`: deviation of the last `lags` values at each step; 1 where they are constant.
     - `inputs`: of the network.
-    - `deviation`: of each row's training part, the unit in which errors are compared.
+    - `deviation`: of the observed values of each row's training part, the unit in which errors are
+      compared.
     """
 
     histories: Histories
@@ -57,8 +58,12 @@ def prepare(histories: Histories, lags: int, training: np.ndarray) -> PreparedHi
     """`training` is the number of steps of each row that belong to the training part."""
     padded = extended(histories.values, lags)
     inputs, scale = network_inputs(padded, histories.observed, histories.covariates, lags)
+    inside = histories.observed & (np.arange(histories.values.shape[1]) < training[:, None])
     deviation = np.array(
-        [row[:end].std() for row, end in zip(histories.values, training.tolist(), strict=True)]
+        [
+            row[there].std() if there.any() else 0.0
+            for row, there in zip(histories.values, inside, strict=True)
+        ]
     )
     return PreparedHistories(
         histories, padded, scale, inputs, np.where(deviation > 0, deviation, 1.0)
@@ -74,7 +79,8 @@ def gathered(prepared: PreparedHistories, row: int, origins: np.ndarray, horizon
     x = prepared.histories.covariates[row]
     changes = x[ahead] - x[origins - 1][:, None] if x.shape[1] else np.zeros((*ahead.shape, 0))
     after = prepared.histories.values[row, ahead] / scale[:, None]
-    return Origins(past, changes, after, scale / prepared.deviation[row])
+    known = prepared.histories.observed[row, ahead]
+    return Origins(past, changes, after, scale / prepared.deviation[row], known)
 
 
 def all_origins(
@@ -120,8 +126,7 @@ class Segments(NamedTuple):
             found = gathered(self.prepared, row, origins, self.horizon)
             forecast = self.linear.forecast(found.past, found.changes)
             errors[index] = found.future - forecast
-            ahead = origins[:, None] + np.arange(self.horizon)
-            known[index] = self.prepared.histories.observed[row, ahead]
+            known[index] = found.known
             weights[index] = found.weight
         places = self.length - 1 - back
         arrays = (inputs, places, errors, known, weights)

@@ -41,6 +41,12 @@ def fit_forecast(settings: ForecastSettings, histories: Histories) -> FittedFore
     prepared = prepare(histories, lags, training)
     first = np.full_like(training, min(lags, int(training.min()) - horizon))
     validation = all_origins(prepared, training, ends, horizon)
+    if not any(one.known.any() for one in validation):
+        raise UserError(
+            f"has no values in the last {int((ends - training).max())} steps of its series, by "
+            "which a forecast is chosen: shorten them or raise validation_fraction",
+            argument="y",
+        )
     linear, error = fit_lag_regression(
         all_origins(prepared, first, training, horizon), validation, settings.season
     )
@@ -83,17 +89,29 @@ def new_network(
 def _error_quantiles(
     linear: LagRegression, validation: list[Origins], levels: tuple[float, ...]
 ) -> tuple[Float[np.ndarray, "horizon levels"], float]:
-    """Quantiles of the errors of the linear part, and their mean pinball loss."""
+    """Quantiles of the errors of the linear part, and their mean pinball loss.
+
+    Errors are those at known values, after a past that varies: a constant one has no unit. The
+    quantiles of a step without any are interpolated between those of other steps.
+    """
     errors = np.concatenate(
         [one.future - linear.forecast(one.past, one.changes) for one in validation]
     )
-    weight = np.concatenate([one.weight for one in validation])[:, None]
-    quantiles = np.empty((errors.shape[1], len(levels)))
-    losses = []
-    for step, of_step in enumerate(errors.T):  # one at a time: there may be 10⁸ errors
-        quantiles[step] = np.quantile(of_step, levels)
-        losses.append(float((pinball_loss(of_step, quantiles[step], levels) * weight).mean()))
-    return quantiles, float(np.mean(losses))
+    weight = np.concatenate([one.weight for one in validation])
+    used = np.concatenate(
+        [one.known & (np.ptp(one.past, axis=1) > 0)[:, None] for one in validation]
+    )
+    quantiles, total = np.zeros((errors.shape[1], len(levels))), 0.0
+    there = np.nonzero(used.any(axis=0))[0]
+    for step in there:  # one at a time: there may be 10⁸ errors
+        rows = used[:, step]
+        quantiles[step] = np.quantile(errors[rows, step], levels)
+        loss = pinball_loss(errors[rows, step], quantiles[step], levels).mean(axis=1)
+        total += float((loss * weight[rows]).sum())
+    if len(there):
+        for column in quantiles.T:
+            column[:] = np.interp(np.arange(len(column)), there, column[there])
+    return quantiles, total / max(int(used.sum()), 1)
 
 
 def _trained(
