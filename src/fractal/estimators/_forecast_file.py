@@ -18,6 +18,7 @@ from ._forecast_network import initial_states
 from ._forecast_settings import forecast_settings
 from ._histories import Layout
 from ._lag_regression import LagRegression
+from ._saved_settings import decode_settings, encode_settings
 
 _FORMAT, _VERSION = "fractal.forecaster", 1
 _STREAM = ("recent", "features", "covariates")
@@ -37,7 +38,7 @@ def save_forecaster(path: str | os.PathLike, forecaster: Any) -> None:
         "error_quantiles": model.error_quantiles,
     }
     settings = {
-        "parameters": {name: _plain(value) for name, value in forecaster.get_params().items()},
+        "parameters": encode_settings(forecaster),
         "base": model.linear.base,
         "period": model.linear.period,
         "penalty": str(model.linear.penalty),
@@ -57,7 +58,7 @@ def load_forecaster(path: str | os.PathLike, cls: Any) -> Any:
     try:
         tensors, metadata = read_tensors(path, _FORMAT, _VERSION)
         settings = json.loads(metadata["settings"])
-        made = cls(**settings["parameters"])
+        made = cls(**decode_settings(settings["parameters"]))
         _restore(made, tensors, settings)
     except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
         why = " ".join(str(error).split())
@@ -111,12 +112,3 @@ def _restore(made: Any, tensors: dict[str, np.ndarray], found: dict[str, Any]) -
     )
     made.context_ = lags
     made.state_ = CarriedState(states=states, **{name: tensors[name] for name in _STREAM})
-
-
-def _plain(value: Any) -> Any:
-    """A setting as JSON has it; a generator of random numbers has no meaning after the fit."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray | tuple | list):
-        return [_plain(one) for one in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else None

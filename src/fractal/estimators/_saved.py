@@ -17,6 +17,7 @@ from .._files import read_metadata
 from .._weights import load, save_with
 from ..nn import SequenceModel
 from ._preparation import Preparation
+from ._saved_settings import decode_settings, encode_settings, plain
 
 _HEADER, _VERSION = "estimator", 1
 
@@ -24,14 +25,11 @@ _HEADER, _VERSION = "estimator", 1
 def save_estimator(path: str | os.PathLike, estimator: Any) -> None:
     """Write a fitted estimator to one safetensors file."""
     check_is_fitted(estimator)
-    settings = estimator.get_params(deep=False)
-    if isinstance(settings.get("random_state"), np.random.RandomState):
-        settings["random_state"] = None  # a generator has no meaning after the fit
     preparation = estimator._preparation
     header = {
         "class": type(estimator).__name__,
         "version": _VERSION,
-        "settings": settings,
+        "settings": encode_settings(estimator),
         "preparation": {
             "mean": preparation.mean.tolist(),
             "scale": preparation.scale.tolist(),
@@ -43,8 +41,8 @@ def save_estimator(path: str | os.PathLike, estimator: Any) -> None:
         "fitted": estimator._fitted(),
     }
     try:
-        text = json.dumps(header, sort_keys=True, allow_nan=False, default=_plain)
-    except (TypeError, ValueError) as error:
+        text = json.dumps(header, sort_keys=True, allow_nan=False)
+    except ValueError as error:
         raise UserError(f"{type(estimator).__name__} cannot be saved: {error}") from None
     save_with(path, estimator.model_, {_HEADER: text})
 
@@ -61,7 +59,7 @@ def load_estimator(path: str | os.PathLike, cls: type) -> Any:
             raise ValueError(f"it contains a {header.get('class')!r:.40}")
         if header.get("version") != _VERSION:
             raise ValueError(f"its version is {header.get('version')!r:.40}")
-        estimator = cls(**header["settings"])
+        estimator = cls(**decode_settings(header["settings"]))
         estimator._preparation = _preparation(header["preparation"])
         if model.encoder.weight.shape[1] != estimator._preparation.inputs:
             raise ValueError("its channels do not fit the model")
@@ -86,18 +84,14 @@ def _preparation(found: dict[str, Any]) -> Preparation:
     return Preparation(mean, scale, indicators, unit, center, knee)
 
 
-def _plain(value: Any) -> Any:
-    """Numbers of NumPy as those of Python."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r:.40} is not a number, a string or a list of these")
-
-
 def encode_labels(classes: np.ndarray) -> dict[str, Any]:
     """Labels as JSON, with their dtype."""
     if classes.dtype.kind not in "biufUO":
         raise UserError(f"labels of type {classes.dtype} cannot be saved")
-    return {"dtype": classes.dtype.str, "values": classes.tolist()}
+    try:
+        return {"dtype": classes.dtype.str, "values": plain(classes)}
+    except TypeError as error:
+        raise UserError(f"a label {error}: it cannot be saved") from None
 
 
 def decode_labels(found: dict[str, Any]) -> np.ndarray:
