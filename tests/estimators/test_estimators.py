@@ -4,6 +4,7 @@ import copy
 import functools
 import pickle
 import signal
+from fractions import Fraction
 
 import jax
 import joblib
@@ -16,8 +17,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 
 import fractal
-from fractal.estimators import FractalClassifier, FractalRegressor, _fit
-from fractal.estimators._fit_settings import fit_settings
+from fractal.estimators import FractalClassifier, FractalRegressor, _classifier, _fit
+from fractal.estimators._classifier import cross_entropy
 from fractal.nn import FractalSSM, SequenceModel
 
 from .conftest import TINY
@@ -76,12 +77,15 @@ def test_small_values_count_beside_large_ones_in_fits_streams_and_files(tmp_path
     np.testing.assert_allclose(found, model.predict_proba(X[:1])[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("cases", [10, 36, 270, 5000])
-def test_training_waits_for_20_epochs_and_300_steps(cases):
-    schedule = fit_settings(FractalClassifier(), np.full(cases, 50)).schedule
-    steps = np.ceil(0.85 * cases / schedule.batch)
-    assert schedule.patience >= 20
-    assert 300 <= schedule.patience * steps < 300 + max(steps, 20 * steps)
+@pytest.mark.parametrize(
+    ("cases", "per_epoch"),  # of 10 cases 8 are trained on, of 36 there are 31, in batches of 8
+    [(36, 4), pytest.param(10, 1, marks=pytest.mark.slow)],
+)
+def test_training_waits_for_20_epochs_and_300_steps(cases, per_epoch, waves):
+    X, y = (part * 2 for part in (waves[0], waves[1].tolist()))
+    model = FractalClassifier(width=4, depth=1, order=2, lr=1e-12, random_state=0, refit=False)
+    model.fit(X[:cases], y[:cases])  # its loss does not fall after the first epoch
+    assert len(model.history_) - 1 == min(max(20, 300 // per_epoch), 199)
 
 
 def test_a_bidirectional_model_has_no_stream(fitted, waves):
@@ -189,13 +193,70 @@ def test_partial_fit_learns_from_parts(waves):
         model.partial_fit(X[:1], ["other"])
 
 
-def test_a_warm_start_continues_from_the_last_weights(waves):
+def test_partial_fit_has_a_constant_learning_rate(waves, monkeypatch):
+    rates = []
+
+    def recording(fixed, model, opt_state, loss):
+        rates.append(fixed[-1][0])
+        return model, opt_state, 0.0
+
+    monkeypatch.setattr(_fit, "_train_step", recording)
+    model = FractalRegressor(**TINY, batch_size=1, lr=0.01)
+    for _ in range(2):
+        model.partial_fit(waves[0], np.arange(32.0))
+    np.testing.assert_array_equal(rates, np.full(64, np.float32(0.01)))
+
+
+def test_a_warm_start_continues_from_the_last_weights(waves, tmp_path):
     X, y = waves
     model = FractalClassifier(**TINY | {"max_epochs": 15}, warm_start=True).fit(X, y)
     first = model.history_[0]["loss"]
     assert model.fit(X, y).history_[0]["loss"] < first
     with pytest.raises(ValueError, match="known classes"):
         model.fit(X, np.where(y == "slow", "other", y))
+    model.set_params(width=8)
+    line = "^width must be 4 as in the last fit, whose model is continued, got 8$"
+    model.save(tmp_path / "model")
+    for one in (model, FractalClassifier.load(tmp_path / "model")):
+        with pytest.raises(ValueError, match=line):
+            one.fit(X, y)
+        with pytest.raises(ValueError, match=line):
+            one.partial_fit(X, y)
+
+
+def test_one_compiled_step_serves_all_learning_rates_and_weight_decays(waves, monkeypatch):
+    traced = []
+
+    def loss(outputs, targets):
+        traced.append(1)
+        return cross_entropy(outputs, targets)
+
+    monkeypatch.setattr(_classifier, "cross_entropy", loss)
+    X, y = waves  # one batch: each call of partial_fit is one step from the same weights
+
+    def stepped(lr, weight_decay):
+        model = FractalClassifier(**TINY, batch_size=32, lr=lr, weight_decay=weight_decay)
+        model.partial_fit(X, y, classes=["slow", "fast"])
+        mixer = model.model_.blocks[0].mixer
+        return [np.asarray(one) for one in (model.model_.encoder.weight, mixer.log_dt)]
+
+    start, *steps = (stepped(*one) for one in ((1e-30, 0), (1e-3, 0), (2e-3, 0), (2e-3, 50)))
+    assert len(traced) == 1
+    for index, decay in ((0, 0.1), (1, 0.0)):  # step sizes do not decay
+        small, large, decayed = (one[index] - start[index] for one in steps)
+        np.testing.assert_allclose(large, 2 * small, rtol=1e-3, atol=1e-7)
+        np.testing.assert_allclose(decayed - large, -decay * start[index], rtol=1e-3, atol=1e-7)
+        assert np.abs(small).max() > 1e-4
+
+
+def test_a_setting_without_a_form_in_json_is_named_before_a_file_is_written(fitted, tmp_path):
+    model = copy.copy(fitted).set_params(lr=Fraction(1, 100))
+    with pytest.raises(ValueError, match=r"^lr: is a Fraction, not a number, a string or a list"):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+    model.set_params(lr=np.float32(0.5), class_weight={3: 1.0, "a": 2}).save(tmp_path / "model")
+    again = FractalClassifier.load(tmp_path / "model")
+    assert again.get_params() == model.get_params() | {"class_weight": {3: 1.0, "a": 2}}
 
 
 def _interrupt_step(monkeypatch, number):

@@ -20,8 +20,10 @@ from ._fit_settings import FitSettings, fit_settings
 from ._hold_out import hold_out
 from ._preparation import Preparation, learn_preparation
 from ._random_state import SEEDS
+from ._saved_settings import plain
 from ._stream import Stream
 
+_OF_MODEL = ("width", "depth", "order", "clock", "bidirectional", "norm", "dropout")
 _PREDICTED = 8  # cases per batch in prediction: one size, so that outputs do not depend on it
 
 
@@ -29,6 +31,7 @@ class SeriesEstimator(BaseEstimator):
     """Base class of estimators that train a `SequenceModel` on cases."""
 
     _preparation: Preparation
+    _model_settings: dict[str, Any]
     model_: SequenceModel
 
     def __init__(
@@ -71,7 +74,8 @@ class SeriesEstimator(BaseEstimator):
           stopping and calibration.
         - `refit`: whether to train again on all cases, for the best number of epochs; `"auto"`:
           with fewer than 200 cases.
-        - `warm_start`: whether `fit` starts from the weights and scales of the last fit.
+        - `warm_start`: whether `fit` starts from the weights and scales of the last fit. Settings
+          of the model, `width` to `dropout`, must then be those of the last fit.
         - `verbose`: whether to report progress; on a terminal it is always shown.
         - `random_state`: a seed makes results reproducible exactly.
         """
@@ -124,6 +128,7 @@ class SeriesEstimator(BaseEstimator):
             "n_features_in": self.n_features_in_,
             "history": self.history_,
             "best_epoch": self.best_epoch_,
+            "model_settings": {name: plain(one) for name, one in self._model_settings.items()},
         }
 
     def _restore(self, fitted: dict[str, Any], outputs: int) -> None:
@@ -131,6 +136,7 @@ class SeriesEstimator(BaseEstimator):
         self.n_channels_ = len(self._preparation.mean)
         self.n_features_in_ = check_count("n_features_in", fitted["n_features_in"], 1)
         self.history_, self.best_epoch_ = list(fitted["history"]), int(fitted["best_epoch"])
+        self._model_settings = {name: fitted["model_settings"][name] for name in _OF_MODEL}
         self._opt_state = None
 
     def _fit_cases(
@@ -173,7 +179,7 @@ class SeriesEstimator(BaseEstimator):
                     trained = trained._replace(model=again.model)
         self.model_, self.history_ = trained.model, trained.history
         self.best_epoch_ = trained.best_epoch
-        self._opt_state = None
+        self._model_settings, self._opt_state = self._settings_of_model(), None
         return held, found
 
     def _partial_fit(
@@ -186,10 +192,11 @@ class SeriesEstimator(BaseEstimator):
     ) -> None:
         """One pass over the cases, from the present weights."""
         settings = fit_settings(self, cases.lengths)
-        if not self.__sklearn_is_fitted__():
+        if not self._continues(cases, outputs):
             self._preparation = learn_preparation(cases)
             self._set_shapes(cases)
             self.model_, self._opt_state = self._new_model(settings, cases, outputs), None
+            self._model_settings = self._settings_of_model()
             self.history_, self.best_epoch_ = [], 0
         examples = Examples(self._preparation.apply(cases), targets, weights)
         schedule = dataclasses.replace(
@@ -203,14 +210,24 @@ class SeriesEstimator(BaseEstimator):
         self.history_ = [*self.history_, *trained.history]
 
     def _continues(self, cases: CaseSet, outputs: int) -> bool:
-        """Whether a warm start has a model for these cases."""
+        """Whether there is a model to continue; UserError unless it is one for these cases."""
         if not self.__sklearn_is_fitted__():
             return False
+        for name, before in self._model_settings.items():
+            if getattr(self, name) != before:
+                raise UserError(
+                    f"must be {before!r} as in the last fit, whose model is continued, "
+                    f"got {getattr(self, name)!r:.60}",
+                    argument=name,
+                )
         check_channels(cases, self.n_channels_, self)
         head: Any = self.model_.head
         if head.out_features != outputs:
             raise UserError("must have the classes or targets of the last fit", argument="y")
         return True
+
+    def _settings_of_model(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _OF_MODEL}
 
     def _set_shapes(self, cases: CaseSet) -> None:
         self.n_channels_ = cases.channels

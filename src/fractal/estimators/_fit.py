@@ -8,9 +8,10 @@ of `fractal.train`.
 
 import dataclasses
 import functools
+import math
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -28,6 +29,12 @@ from ._preparation import CaseInputs
 from ._training_loop import shown, was_interrupted
 
 _IMPROVEMENT = 1e-4  # of the held-out loss, at least
+# Updates are linear in learning rate and weight decay. With both as inputs of the train step, one
+# compiled program serves all values of a search.
+_ADAM, _DECAY = (
+    make_optimizer(OptimizerConfig(lr=1.0, ssm_lr=1 / 3, weight_decay=decay, clip=clip))
+    for decay, clip in ((0.0, 1.0), (1.0, 0.0))
+)
 
 Loss = Callable[[Array, Array], Array]
 """Losses (batch,) of outputs (batch, …) and targets (batch, …). It is a function of a module, so
@@ -60,7 +67,7 @@ class Schedule:
     weight_decay: float
     seed: int
     stop: int | None = None  # last epoch, if before the end of the schedule
-    decay: bool = True  # of the learning rate to 0, by a cosine; else it is constant
+    decay: bool = True  # warmup, then decay of the learning rate to 0; else it is constant
     verbose: bool = False
 
 
@@ -86,9 +93,8 @@ def train_model(
 
     Ctrl-C ends training after the current step and keeps the best weights so far.
     """
-    optimizer = _optimizer(schedule.lr, schedule.weight_decay)
-    fresh = opt_state is None
-    opt_state = optimizer.init(eqx.filter(model, eqx.is_inexact_array)) if fresh else opt_state
+    if opt_state is None:
+        opt_state = _ADAM.init(cast(Any, eqx.filter(model, eqx.is_inexact_array)))
     best, best_loss, best_epoch = model, np.inf, 0
     history: list[dict[str, float]] = []
     key = jax.random.key(schedule.seed)
@@ -99,9 +105,10 @@ def train_model(
             total = seen = 0.0
             for batch, targets, weights in _shuffled(train, schedule, epoch):
                 step += 1
-                rate = _rate(step, steps, schedule.decay and fresh)
-                fixed = (batch, targets, weights, jax.random.fold_in(key, step), rate)
-                model, opt_state, value = _train_step(fixed, model, opt_state, loss, optimizer)
+                lr = schedule.lr * (_rate(step, steps) if schedule.decay else 1.0)
+                rates = np.float32(lr), np.float32(schedule.weight_decay)
+                fixed = (batch, targets, weights, jax.random.fold_in(key, step), rates)
+                model, opt_state, value = _train_step(fixed, model, opt_state, loss)
                 total += float(value) * float(weights.sum())
                 seen += float(weights.sum())
                 if signals:
@@ -127,14 +134,12 @@ def train_model(
     return Trained(best, opt_state, history, best_epoch, interrupted)
 
 
-def _rate(step: int, steps: int, decay: bool) -> np.float32:
+def _rate(step: int, steps: int) -> float:
     """Factor of the learning rate: a short linear warmup, then a cosine to 0 at the last step."""
     warmup = max(1, min(steps // 10, 50))
     if step <= warmup:
-        return np.float32(step / warmup)
-    if not decay:
-        return np.float32(1)
-    return np.float32(0.5 * (1 + np.cos(np.pi * (step - warmup) / max(steps - warmup + 1, 1))))
+        return step / warmup
+    return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(steps - warmup + 1, 1)))
 
 
 def _shuffled(train: Examples, schedule: Schedule, epoch: int):
@@ -154,15 +159,9 @@ def _with_targets(batch: PaddedBatch, examples: Examples) -> tuple[Any, np.ndarr
     return batch[:3], targets, weights
 
 
-@functools.cache
-def _optimizer(lr: float, weight_decay: float) -> optax.GradientTransformation:
-    """One object per setting, so that compiled steps are found again."""
-    return make_optimizer(OptimizerConfig(lr=lr, ssm_lr=lr / 3, weight_decay=weight_decay, clip=1))
-
-
 @functools.partial(eqx.filter_jit, donate="none")
-def _train_step(fixed, model, opt_state, loss, optimizer):
-    (values, dt, lengths), targets, weights, key, rate = fixed
+def _train_step(fixed, model, opt_state, loss):
+    (values, dt, lengths), targets, weights, key, (lr, weight_decay) = fixed
 
     def objective(trained, rest):
         whole = eqx.combine(trained, rest)
@@ -178,8 +177,10 @@ def _train_step(fixed, model, opt_state, loss, optimizer):
     trained, rest = eqx.partition(model, eqx.is_inexact_array)
     (value, statistics), gradient = jax.value_and_grad(objective, has_aux=True)(trained, rest)
     with jax.numpy_dtype_promotion("standard"):  # optax computes decay**step, step an integer
-        updates, opt_state = optimizer.update(gradient, opt_state, trained)
-    updates = jax.tree.map(lambda update: rate * update, updates)
+        updates, opt_state = _ADAM.update(gradient, opt_state, trained)
+        zeros = jax.tree.map(jnp.zeros_like, trained)
+        decays, _ = _DECAY.update(zeros, _DECAY.init(trained), trained)
+    updates = jax.tree.map(lambda u, decay: lr * (u + weight_decay * decay), updates, decays)
     stepped: Any = eqx.combine(optax.apply_updates(trained, updates), rest)
     return stepped.with_statistics(statistics), opt_state, value
 

@@ -44,7 +44,8 @@ def fit_settings(estimator: Any, lengths: Int[np.ndarray, " cases"]) -> FitSetti
         epochs = int(np.clip(most // count, 10, 200))
     if patience == "auto":
         # Of few cases few are held out, and their loss says little from one epoch to the next.
-        per_epoch = max(1, math.ceil((1 - held_out) * count / batch))
+        kept = count - int(held_out * count + 0.5)
+        per_epoch = max(1, math.ceil(kept / batch))
         patience = max(_PATIENCE, math.ceil(_PATIENT_STEPS / per_epoch))
     refit: Any = count < _SMALL if estimator.refit == "auto" else estimator.refit
     check_flag("bidirectional", estimator.bidirectional)

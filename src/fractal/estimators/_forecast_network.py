@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..nn import Block, FractalSSM, LayerNorm
@@ -163,9 +164,9 @@ def _taken(features: Array, places: Array) -> Array:
 @eqx.filter_jit
 def train_step(
     network: ForecastNetwork, opt_state: Any, batch: SegmentBatch, key: PRNGKeyArray,
-    objective: Any, optimizer: Any,
+    objective: Any, optimizer: Any, lr: ArrayLike,
 ) -> tuple[ForecastNetwork, Any, Array]:  # fmt: skip
-    """One step of the optimizer, and the loss before it."""
+    """One step of the optimizer, whose updates are multiplied by `lr`, and the loss before it."""
 
     @eqx.filter_value_and_grad
     def loss(network):
@@ -175,6 +176,7 @@ def train_step(
         squared, pinball, count = losses(
             found, batch, objective.start, objective.levels, objective.anchor
         )
+        count = jnp.maximum(count, 1)  # all values may be missing
         return (squared / objective.squared + pinball / objective.pinball) / count
 
     value, gradient = loss(network)
@@ -182,6 +184,7 @@ def train_step(
         updates, opt_state = optimizer.update(
             gradient, opt_state, eqx.filter(network, eqx.is_inexact_array)
         )
+    updates = jax.tree.map(lambda update: lr * update, updates)
     return eqx.apply_updates(network, updates), opt_state, value
 
 

@@ -1,6 +1,6 @@
 """Training of the network of a forecaster, with early stopping."""
 
-import functools
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +17,8 @@ from ._training_loop import shown, was_interrupted
 _VALIDATION_BATCHES = 8
 _EVERY = 25  # train steps between evaluations
 _PATIENCE = 6  # evaluations without an improvement
+# With learning rate 1: the rate is an input of the compiled step, which serves all settings.
+_OPTIMIZER = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1.0))
 
 
 class TrainedNetwork(NamedTuple):
@@ -41,8 +43,7 @@ def train_network(
 ) -> TrainedNetwork:
     """AdamW until the loss on the segments `held` no longer falls; Ctrl-C ends it earlier."""
     rng, key = np.random.default_rng(seed), jax.random.key(seed)
-    optimizer = _optimizer(lr, steps)
-    opt_state = optimizer.init(eqx.filter(network, eqx.is_inexact_array))
+    opt_state = _OPTIMIZER.init(eqx.filter(network, eqx.is_inexact_array))
     batches = list(spaced_batches(held, _VALIDATION_BATCHES))
     loss, share = _evaluated(network, batches, objective)
     best = TrainedNetwork(network, 0, share, [{"step": 0, "validation_loss": loss}])
@@ -50,8 +51,10 @@ def train_network(
     with stop_signals() as signals:
         for step in shown(range(1, steps + 1), "train steps", verbose):
             batch = parts.batch(rng.integers(0, len(parts.ends), BATCH), rng)
+            rate = np.float32(lr * 0.5 * (1 + math.cos(math.pi * (step - 1) / steps)))
+            key_of_step = jax.random.fold_in(key, step)
             network, opt_state, value = train_step(
-                network, opt_state, batch, jax.random.fold_in(key, step), objective, optimizer
+                network, opt_state, batch, key_of_step, objective, _OPTIMIZER, rate
             )
             losses.append(value)
             if step % _EVERY and step < steps and not signals:
@@ -67,12 +70,6 @@ def train_network(
                 break
     was_interrupted(signals, f"step {best.history[-1]['step']:.0f}", frames=5)
     return best
-
-
-@functools.cache  # a new one would be compiled again
-def _optimizer(lr: float, steps: int) -> optax.GradientTransformation:
-    schedule = optax.cosine_decay_schedule(lr, steps)
-    return optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule))
 
 
 def _evaluated(
