@@ -142,3 +142,30 @@ def test_a_forecast_continues_the_times_of_the_file(capsys, tmp_path):
     np.testing.assert_allclose([float(row["forecast"]) for row in found], truth, atol=0.05)
     assert (out / "forecast.csv").read_text() == printed
     assert json.loads((out / "result.json").read_text())["test_r2"] > 0.99
+
+
+def test_a_fitted_regressor_predicts_the_numbers_of_a_file(capsys, tmp_path):
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(0)
+    targets = rng.uniform(1, 3, 24)
+    series = targets[:, None] * (1 + 0.1 * rng.normal(size=(24, 12)))
+    rows = np.column_stack([targets, series])
+    lines = [",".join(f"{x:.4f}" for x in row) for row in rows]
+    path, new, out = tmp_path / "cases.csv", tmp_path / "new.csv", tmp_path / "run"
+    path.write_text("\n".join(lines))  # without a header, the target first
+    new.write_text("\n".join(line.partition(",")[2] for line in lines))
+    code, printed, said = run(capsys, "fit", path, "--epochs", 3, "--out", out, "--json")
+    result = json.loads(printed)
+    assert (code, result["estimator"], result["test_cases"]) == (0, "FractalRegressor", 5)
+    assert "labels are numbers" in said
+    assert json.loads((out / "result.json").read_text())["test_rmse"] == result["test_rmse"]
+    code, printed, said = run(capsys, "predict", out, path)
+    assert code == 0
+    assert "label in column 'column 1'; 24 cases of 12 steps" in said
+    found = [float(row["prediction"]) for row in csv.DictReader(printed.splitlines())]
+    assert f"rmse: {np.sqrt(np.mean((found - np.round(targets, 4)) ** 2)):.4g}" in said
+    code, printed, said = run(capsys, "predict", out, new)
+    assert code == 0
+    assert "no label; 24 cases of 12 steps" in said
+    alone = [float(row["prediction"]) for row in csv.DictReader(printed.splitlines())]
+    assert alone == found

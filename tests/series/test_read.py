@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fractal._errors import UserError
+from fractal._series.content import TrainedOn
 from fractal._series.read import read_cases, read_records
 
 TS = """#a comment
@@ -116,6 +117,23 @@ def test_the_first_column_is_the_label_in_a_file_without_a_header(write):
     found = read_cases(write("ucr.tsv", "1\t0.5\t0.25\n-1\t2\t3\n"))
     assert found.labels == ["1", "-1"]
     np.testing.assert_array_equal(found.series[1], [[2, 3]])
+
+
+@pytest.mark.parametrize(
+    ("steps", "classes", "labels"),
+    [
+        (2, "", ["1", "2"]),  # one column more than the model had steps
+        (3, "12", None),  # as many: samples, though they could be classes
+        (9, "12", ["1", "2"]),  # series of another length: the cells are classes
+        (9, "1", None),
+    ],
+)
+def test_the_model_tells_whether_a_file_without_a_header_has_labels(write, steps, classes, labels):
+    path = write("ucr.csv", "1,0.5,0.25\n2,0.125,1.5\n")
+    found = read_cases(path, trained=TrainedOn(steps, frozenset(classes)))
+    assert found.labels == labels
+    assert found.series[0].shape == (1, 3 if labels is None else 2)
+    assert ("no label" if labels is None else "label in column 'column 1'") in found.summary
 
 
 def test_a_header_may_count_the_samples(write):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -41,6 +42,16 @@ class Cases:
         except ValueError:
             return None
         return found if len(found) and np.isfinite(found).all() else None
+
+
+class TrainedOn(NamedTuple):
+    """What a model was fitted to: the largest number of steps, and its classes as text.
+
+    It tells whether the first column of a table without header is a label.
+    """
+
+    steps: int
+    classes: frozenset[str]
 
 
 def read_text(path: pathlib.Path, data: bytes) -> str:

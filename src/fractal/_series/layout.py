@@ -6,7 +6,7 @@ import numpy as np
 
 from .._errors import UserError
 from .columns import Column
-from .content import Cases, described
+from .content import Cases, TrainedOn, described
 from .table import DataTable, is_regular
 
 _LABELS = ("label", "class", "target", "y", "category")
@@ -20,7 +20,7 @@ def cases_of(
     identity: str | None = None,
     time: str | None = None,
     *,
-    labeled: bool = True,
+    trained: TrainedOn | None = None,
 ) -> Cases:
     """The cases of a table.
 
@@ -28,14 +28,14 @@ def cases_of(
 
     - `target`, `identity`, `time`: columns of the label, the id and the time; found by their names
       where they are None.
-    - `labeled`: whether there must be a label.
+    - `trained`: of the model that the cases are for; without it there must be a label.
     """
     ids = find_ids(table, identity)
     if ids is not None:
-        return _long(table, ids, target, time, labeled)
+        return _long(table, ids, target, time, trained is None)
     if time is not None:
         raise UserError(f"{table.path}: --time needs an id column, one sample per row")
-    return _wide(table, target, labeled)
+    return _wide(table, target, trained)
 
 
 def find_ids(table: DataTable, given: str | None) -> Column | None:
@@ -81,8 +81,8 @@ def check_times(table: DataTable, times: Column, rows: np.ndarray) -> None:
         )
 
 
-def _wide(table: DataTable, target: str | None, labeled: bool) -> Cases:
-    label = _wide_label(table, target, labeled)
+def _wide(table: DataTable, target: str | None, trained: TrainedOn | None) -> Cases:
+    label = _wide_label(table, target, trained)
     identity = named(table, IDS)
     left_out = [column for column in (label, identity) if column is not None]
     columns = [column for column in table.columns if column not in left_out]
@@ -93,13 +93,13 @@ def _wide(table: DataTable, target: str | None, labeled: bool) -> Cases:
     ends = _ends(table, values)
     series = [row[None, :end] for row, end in zip(values, ends.tolist(), strict=True)]
     labels = None if label is None else _labels(table, label, np.arange(len(table)))
-    which = "" if label is None else f", label in column {label.name!r}"
+    which = ", no label" if label is None else f", label in column {label.name!r}"
     summary = f"{table.summary}: one case per row{which}; {described(series)}"
     ids = None if identity is None else [str(cell) for cell in identity.cells]
     return Cases(series, labels, None, None, ["value"], summary, ids)
 
 
-def _wide_label(table: DataTable, target: str | None, labeled: bool) -> Column | None:
+def _wide_label(table: DataTable, target: str | None, trained: TrainedOn | None) -> Column | None:
     """The column given, or with the name of a label; else a column of text, else the first one.
 
     Without a header the first column is the label, as in the files of the UCR archive.
@@ -110,15 +110,26 @@ def _wide_label(table: DataTable, target: str | None, labeled: bool) -> Column |
     texts = [c for c in table.columns if c.kind == "text" and not c.fault]
     if found is None and len(texts) == 1:
         found = texts[0]
-    if found is None and labeled and not table.header:
+    if found is None and not table.header and _begins_with_label(table, trained):
         found = table.columns[0]
-    if found is None and labeled:
+    if found is None and trained is None:
         names = ", ".join(table.names[:8])
         raise UserError(
             f"{table.path}: choose the column of the label with --target: {names}"
             + (", …" if len(table.names) > 8 else "")
         )
     return found
+
+
+def _begins_with_label(table: DataTable, trained: TrainedOn | None) -> bool:
+    """Whether the first column has the labels: as always in a training set.
+
+    For a model: if there is one column more than steps in `fit`, or all its cells are classes.
+    """
+    if trained is None:
+        return True
+    more = len(table.columns) - trained.steps
+    return more == 1 or (more != 0 and trained.classes.issuperset(table.columns[0].cells))
 
 
 def _long(

@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Sequence
 
 from .._errors import UserError
-from .content import Cases
+from .content import Cases, TrainedOn
 from .layout import cases_of
 from .npz import read_npz
 from .records import Records, records_of, records_of_npz
@@ -22,9 +22,13 @@ def read_cases(
     target: str | None = None,
     identity: str | None = None,
     time: str | None = None,
-    labeled: bool = True,
+    trained: TrainedOn | None = None,
 ) -> Cases:
-    """Labeled series of a file or folder; options of columns are for tables only."""
+    """Series of a file or folder; options of columns are for tables only.
+
+    They must be labeled unless `trained` is given: they are then for a model.
+    """
+    labeled = trained is None
     if path.is_dir():
         _check_no_columns(path, target=target, id=identity, time=time)
         return _with_labels(path, read_wav_folder(path), labeled)
@@ -35,7 +39,7 @@ def read_cases(
     if kind == ".npz":
         _check_no_columns(path, id=identity, time=time)
         return _with_labels(path, read_npz(path, target), labeled)
-    return cases_of(_table(path, kind), target, identity, time, labeled=labeled)
+    return cases_of(_table(path, kind), target, identity, time, trained=trained)
 
 
 def read_records(

@@ -14,7 +14,7 @@ import tyro
 from .._errors import UserError
 from .._files import read_metadata
 from .._run_folder import WEIGHTS
-from .._series.content import Cases
+from .._series.content import Cases, TrainedOn
 from .._series.read import read_cases
 from .fit import arrays_of
 from .parse import NO_HINT
@@ -28,7 +28,9 @@ class Predict:
 
     Args:
         model: folder that fractal fit has written, or its file model.safetensors.
-        file: file or folder of the series, as for fractal fit; labels are not needed.
+        file: file or folder of the series, as for fractal fit; labels are not needed. The first
+            column of a table without header is a label if the model was fitted to one sample less
+            per case, or to the classes in it.
         target: column of the true label, if the file has one; the score is printed on stderr.
         id: column that identifies the case, in a table with one sample per row.
         time: column with the times of the samples.
@@ -44,9 +46,9 @@ class Predict:
 
     def run(self) -> int:
         path = self.model / WEIGHTS if self.model.is_dir() else self.model
-        kind = _estimator_class(path)
+        kind, trained = _estimator(path)
         cases = read_cases(
-            self.file, target=self.target, identity=self.id, time=self.time, labeled=False
+            self.file, target=self.target, identity=self.id, time=self.time, trained=trained
         )
         print(f"{self.file}: {cases.summary}", file=sys.stderr)
         estimator = _loaded(path, kind)
@@ -86,8 +88,8 @@ class Predict:
         writer.writerows(rows)
 
 
-def _estimator_class(path: pathlib.Path) -> str:
-    """The class of the estimator in a file."""
+def _estimator(path: pathlib.Path) -> tuple[str, TrainedOn]:
+    """The class of the estimator in a file, and what it was fitted to."""
     if not path.is_file():
         raise UserError(f"MODEL: there is no file {path}")
     try:
@@ -97,10 +99,15 @@ def _estimator_class(path: pathlib.Path) -> str:
         raise UserError(f"MODEL: {path} is not a file that fractal fit has written") from None
     if metadata.get("format") == "fractal.forecaster":
         raise UserError(f"MODEL: {path} is a forecaster, not a classifier or regressor")
-    found = header.get("class") if isinstance(header, dict) else None
-    if found not in ("FractalClassifier", "FractalRegressor"):
+    try:
+        kind, fitted = header["class"], header["fitted"]
+        classes = fitted["classes"]["values"] if kind == "FractalClassifier" else ()
+        trained = TrainedOn(int(fitted["n_features_in"]), frozenset(map(str, classes)))
+    except (KeyError, TypeError, ValueError):
+        kind, trained = None, None
+    if trained is None or kind not in ("FractalClassifier", "FractalRegressor"):
         raise UserError(f"MODEL: {path} is not a file that fractal fit has written")
-    return found
+    return kind, trained
 
 
 def _loaded(path: pathlib.Path, kind: str) -> Any:
