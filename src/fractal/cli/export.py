@@ -93,8 +93,8 @@ def _loaded(path: pathlib.Path) -> Iterator[Any]:
             metadata = found.metadata() or {}
             # The open file is not iterable: its names come from keys().
             wide = any(found.get_slice(name).get_dtype() == "F64" for name in found.keys())  # noqa: SIM118
-    except (safetensors.SafetensorError, OSError):
-        metadata, wide = {}, False  # `load` says what is wrong
+    except (safetensors.SafetensorError, OSError) as error:
+        raise UserError(f"{file} is not a model that fractal.save wrote: {error}") from None
     if metadata.get("format") == "fractal.memory":
         yield _checked(OnlineMemory.load, file)
         return
