@@ -316,6 +316,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "benchmarks": benchmark_sentence,
     "benchmark table": _plain(benchmark_table),
     "before and after": lambda: speed.before_and_after(code.ROOT / "benchmarks"),
+    "whole step": lambda: speed.whole_step(code.ROOT / "benchmarks"),
     "steps that fit": _plain(gpus.table),
     "verification": _plain(verification),
     "export": _plain(exports),

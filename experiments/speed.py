@@ -1,4 +1,4 @@
-"""The speed of the layer before and after the engine of scans, from benchmarks/.
+"""The speed of the layer before and after its engine of scans, and of whole steps, from benchmarks/.
 
 `benchmarks/before/layer.json` is a measurement of the last commit before the engine.
 """
@@ -7,7 +7,7 @@ import json
 import pathlib
 from typing import Any
 
-from fractal.report.table import Cell, Table, markdown
+from fractal.report.table import Cell, Quartiles, Table, markdown
 
 _PASSES = ("forward", "forward + backward")
 
@@ -21,6 +21,29 @@ def before_and_after(benchmarks: pathlib.Path) -> str:
     return (
         f"{markdown(_table(old, new))}\n"
         f"`fractal bench layer`, forward / with gradients. Before: {before}; after: {after}.{note}"
+    )
+
+
+def whole_step(benchmarks: pathlib.Path) -> str:
+    """The gradient of one batch of each preset compared with its matrix products alone."""
+    found = _read(benchmarks / "step.json")
+    rows: list[tuple[Cell, ...]] = []
+    for case, batch in found["batch"].items():
+        bound, faster = (
+            found[f"times_{part}"][case] for part in ("the_lower_bound", "faster_than_associative")
+        )
+        for model in ("fractal", "s5"):
+            costs = (found[cost][case][model] for cost in ("gigaflop_per_second", "busy_cores"))
+            milliseconds = found["milliseconds"][case][model]
+            time = Quartiles(*(milliseconds[one] for one in ("median", "low", "high")))
+            rows.append((case, batch, model, time, bound[model], faster[model], *costs))
+    header = ("preset", "batch", "model", "milliseconds (quartiles)", "÷ matrix products")
+    header += ("× faster than S5's scan", "GFLOP/s", "busy cores")
+    sources = dict.fromkeys(_source(found["provenance"] | one) for one in found["sources"].values())
+    return (
+        f"{markdown(Table('', header, rows, ''))}\n"
+        f'`fractal bench step`. S5\'s scan: the model s5 with `scan="associative"`. '
+        f"Measured with {'; '.join(sources)}."
     )
 
 

@@ -297,7 +297,10 @@ def _started(devices: int, *arguments: str) -> subprocess.Popen:
 
 
 def _finished(process: subprocess.Popen) -> dict:
-    out, err = process.communicate(timeout=1200)
+    try:
+        out, err = process.communicate(timeout=1200)
+    finally:
+        process.kill()  # without effect on one that has ended
     assert process.returncode == 0, err
     return json.loads(out.splitlines()[-1])
 
