@@ -1,4 +1,4 @@
-"""The speed of the layer before and after its engine of scans, and of whole steps, from benchmarks/.
+"""The speed of the layer before and after its engine of scans, and of whole steps: benchmarks/.
 
 `benchmarks/before/layer.json` is a measurement of the last commit before the engine.
 """
