@@ -82,7 +82,7 @@ def raises(kind):
     [
         ("odd", DataError, "Odd: one and two"),
         ("assertion", AssertionError, "not so"),
-        ("function", Exception, "pickle"),
+        ("function", Exception, "local object"),
     ],
 )
 def test_any_error_of_a_worker_reaches_the_caller(kind, error, message, tmp_path, monkeypatch):

@@ -42,8 +42,8 @@ def to_onnx(
     from ._plan import make_plan
 
     graphs = check_graphs(model, prefix, length, durations)
-    require("onnx", "onnx", package="export to ONNX")
     plan = make_plan(model, "onnx")
+    require("onnx", "onnx", package="export to ONNX")
     if plan.dtype != "float32":
         raise UserError(
             f"must have float32 parameters for onnx, got {plan.dtype}", argument="model"
