@@ -4,6 +4,7 @@ import pathlib
 import runpy
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
@@ -76,3 +77,20 @@ def test_forecasts_of_the_load_are_better_than_the_week_before(tmp_path):
     assert 0.6 < found["coverage"][0.9] - found["coverage"][0.1] < 0.95
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert printed.getvalue().count("\n") == 2
+
+
+@pytest.mark.slow
+def test_days_are_decided_before_they_end_and_surely_if_short_ones_were_trained_on(tmp_path):
+    pytest.importorskip("aeon")
+    picture = tmp_path / "picture.png"
+    main = runpy.run_path(str(EXAMPLES / "stream.py"))["main"]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        found = main(str(picture))
+    accuracy, probability, decided, first, right = found["days cut off"]
+    assert decided.mean() > 0.5
+    assert np.median(first[decided]) < 24
+    *_, sure_too_early, _, guessed = found["whole days"]
+    assert right[decided].mean() > 0.9 > guessed[sure_too_early].mean() + 0.2
+    assert np.abs(accuracy - probability).mean() < 0.1
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert printed.getvalue().count("\n") == 3
