@@ -61,6 +61,19 @@ def test_the_stream_predicts_as_predict_does_for_the_series_so_far(fitted, waves
     np.testing.assert_allclose(joined, found.probabilities, atol=1e-4)
 
 
+def test_streams_of_one_model_are_compiled_once_and_independent(fitted, waves):
+    x, other = waves[0][0][:16], waves[0][1][:16]
+    alone = fitted.stream().push(x).probabilities
+    one, two = fitted.stream(), fitted.stream()
+    assert one._model._extend is two._model._extend
+    found = []
+    for start in range(0, 16, 4):
+        found.append(one.push(x[start : start + 4]).probabilities)
+        two.push(other[start : start + 4])
+    np.testing.assert_allclose(np.concatenate(found), alone, rtol=1e-4)
+    assert np.abs(alone - fitted.stream().push(other).probabilities).max() > 1e-3
+
+
 def test_small_values_count_beside_large_ones_in_fits_streams_and_files(tmp_path):
     # Half of the cases are a million times larger: their shape alone tells the classes apart.
     rng = np.random.default_rng(0)

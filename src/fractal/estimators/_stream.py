@@ -1,5 +1,6 @@
 """A stream of samples: a prediction after each of them."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,18 @@ from ._cases import read_case
 from ._preparation import Preparation
 
 _BLOCKS = (256, 16)  # steps of the compiled blocks; the remaining samples are single steps
+
+_compiled: tuple[SequenceModel, Streaming] | None = None  # of the last model that had a stream
+
+
+def _streaming(model: SequenceModel) -> Streaming:
+    """A new stream of a model. The streams of one model share its compiled programs."""
+    global _compiled
+    if _compiled is None or _compiled[0] is not model:
+        _compiled = model, Streaming(model)
+    stream = copy.copy(_compiled[1])
+    stream.state = model.initial_state()
+    return stream
 
 
 class Stream:
@@ -26,7 +39,7 @@ class Stream:
         preparation: Preparation,
         answers: Callable[[np.ndarray], Any],
     ):
-        self._model, self._preparation, self._answers = Streaming(model), preparation, answers
+        self._model, self._preparation, self._answers = _streaming(model), preparation, answers
         self._last = preparation.start()
 
     def push(self, samples: Any, times: Any = None) -> Any:
