@@ -91,6 +91,12 @@ def test_losses_are_those_of_a_plain_computation():
     np.testing.assert_allclose(Predictions(values, np.zeros((2, 2))).losses(), [5.0, 0.0])
 
 
+def test_classes_have_the_labels_of_the_users_file(tmp_path):
+    settings = config(task="cases.csv", data__classes=["slow", "fast"])
+    run = write_run(tmp_path / "run", settings, logits=LOGITS, targets=TARGETS)
+    assert "fast → slow" in texts(check_self_contained(runs_page([run])), "td", "strong")
+
+
 def test_inputs_of_a_loaded_task_are_drawn(tmp_path, monkeypatch):
     image = tasks.Sequences(
         np.arange(4 * 64, dtype=np.uint8), np.arange(5) * 64, TARGETS.astype(np.int32)

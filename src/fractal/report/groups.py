@@ -21,6 +21,13 @@ class Group(NamedTuple):
         """The run whose predictions are shown: the first with predictions, or the first."""
         return next((run for run in self.runs if run.predictions is not None), self.runs[0])
 
+    def class_names(self, size: int) -> list[str]:
+        """The labels of a user's file, or numbers."""
+        names = self.first.settings.get("data.classes")
+        if isinstance(names, list) and len(names) == size:
+            return [str(name) for name in names]
+        return [str(index) for index in range(size)]
+
 
 def grouped(runs: Sequence[Run]) -> list[Group]:
     """Groups of runs that differ only in the seed, named by the settings that distinguish them."""

@@ -165,7 +165,7 @@ def _chart(group: Group, own: Sequence[Predictions]) -> Chart:
             np.add.at(counts, (one.targets, one.logits.argmax(axis=1)), 1)
         right = np.trace(counts) / counts.sum()
         description = f"{group.name}: {right:.1%} of {counts.sum():,} predictions are correct."
-        figure = charts.confusion(counts, _class_names(group, size))
+        figure = charts.confusion(counts, group.class_names(size))
         return Chart(f"Confusion matrix: {group.name} ({seeds})", description, figure)
     predicted, target = (
         np.concatenate([part.ravel() for part in parts]) for parts in zip(*own, strict=True)
@@ -174,14 +174,6 @@ def _chart(group: Group, own: Sequence[Predictions]) -> Chart:
     description = f"{group.name}: root-mean-square error {error:.3g} on {len(target):,} values."
     figure = charts.residuals(predicted, target)
     return Chart(f"Residuals: {group.name} ({seeds})", description, figure, wide=True)
-
-
-def _class_names(group: Group, size: int) -> list[str]:
-    """The labels of a user's file, or numbers."""
-    names = group.first.settings.get("data.classes")
-    if isinstance(names, list) and len(names) == size:
-        return [str(name) for name in names]
-    return [str(index) for index in range(size)]
 
 
 def _sizes(groups: Sequence[Group]) -> Table:

@@ -54,7 +54,8 @@ def worst_examples(groups: Sequence[Group], data: pathlib.Path | None) -> list[P
 def _worst(group: Group, found: Predictions) -> Worst:
     losses = found.losses()
     rows = np.argsort(-losses)[:_WORST]
-    answers = [_answer(found, index) for index in rows.tolist()]
+    names = group.class_names(found.logits.shape[1]) if found.classes else []
+    answers = [_answer(found, index, names) for index in rows.tolist()]
     return Worst(f"{group.name}, seed {group.first.seed}", rows, losses[rows], answers)
 
 
@@ -130,9 +131,9 @@ def _text(ids: np.ndarray, vocabulary: Sequence[str]) -> str:
     return f"{whole[:_EXCERPT]} … ({len(ids)} tokens)"
 
 
-def _answer(found: Predictions, index: int) -> str:
+def _answer(found: Predictions, index: int, names: Sequence[str]) -> str:
     if found.classes:
-        return f"{found.targets[index]} → {found.logits[index].argmax()}"
+        return f"{names[found.targets[index]]} → {names[found.logits[index].argmax()]}"
     return f"{_numbers(found.targets[index])} → {_numbers(found.logits[index])}"
 
 
