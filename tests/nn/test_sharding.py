@@ -297,10 +297,12 @@ def _started(devices: int, *arguments: str) -> subprocess.Popen:
 
 
 def _finished(process: subprocess.Popen) -> dict:
-    try:
-        out, err = process.communicate(timeout=1200)
-    finally:
-        process.kill()  # without effect on one that has ended
+    with process:  # closes its pipes
+        try:
+            out, err = process.communicate(timeout=1200)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     assert process.returncode == 0, err
     return json.loads(out.splitlines()[-1])
 
