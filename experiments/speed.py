@@ -7,7 +7,8 @@ import json
 import pathlib
 from typing import Any
 
-from fractal.report.table import Cell, Quartiles, Table, markdown
+from fractal.report.speed import read_benchmark
+from fractal.report.table import Cell, Table, markdown
 
 _PASSES = ("forward", "forward + backward")
 
@@ -25,26 +26,13 @@ def before_and_after(benchmarks: pathlib.Path) -> str:
 
 
 def whole_step(benchmarks: pathlib.Path) -> str:
-    """The gradient of one batch of each preset compared with its matrix products alone."""
+    """The table of `fractal bench step`, and the commits that its cases were measured with."""
+    measured = read_benchmark(benchmarks, "step")
+    assert measured is not None, "benchmarks/ has no step.json"
     found = _read(benchmarks / "step.json")
-    rows: list[tuple[Cell, ...]] = []
-    for case, batch in found["batch"].items():
-        bound, faster = (
-            found[f"times_{part}"][case] for part in ("the_lower_bound", "faster_than_associative")
-        )
-        for model in ("fractal", "s5"):
-            costs = (found[cost][case][model] for cost in ("gigaflop_per_second", "busy_cores"))
-            milliseconds = found["milliseconds"][case][model]
-            time = Quartiles(*(milliseconds[one] for one in ("median", "low", "high")))
-            rows.append((case, batch, model, time, bound[model], faster[model], *costs))
-    header = ("preset", "batch", "model", "milliseconds (quartiles)", "÷ matrix products")
-    header += ("× faster than S5's scan", "GFLOP/s", "busy cores")
     sources = dict.fromkeys(_source(found["provenance"] | one) for one in found["sources"].values())
-    return (
-        f"{markdown(Table('', header, rows, ''))}\n"
-        f'`fractal bench step`. S5\'s scan: the model s5 with `scan="associative"`. '
-        f"Measured with {'; '.join(sources)}."
-    )
+    (table,) = measured.tables
+    return f"{markdown(table)}\n{table.note} Measured with {'; '.join(sources)}."
 
 
 def _source(made: dict[str, Any]) -> str:
