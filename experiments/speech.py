@@ -14,8 +14,8 @@ length first, which needs the whole recording.
 import functools
 import os
 import pathlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -108,40 +108,63 @@ def conditions(rate: int) -> dict[str, Callable[[Recording], np.ndarray]]:
     return found
 
 
+class Heard(NamedTuple):
+    """Signals and digits of the training set, and of the test set under each condition."""
+
+    train: list[np.ndarray]
+    train_digits: np.ndarray
+    test: dict[str, list[np.ndarray]]
+    test_digits: np.ndarray
+
+
+@functools.cache
+def heard(rate: int, split: str) -> Heard:
+    """The signals of a split, which takes a minute: the same for all models and seeds."""
+    last, ways = max(one.speaker for one in recordings()), conditions(rate)
+
+    def is_test(one: Recording) -> bool:
+        return one.speaker == last if split == "speakers" else is_official_test(one)
+
+    train = [one for one in recordings() if not is_test(one)]
+    test = [one for one in recordings() if is_test(one)]
+    known = [ways["trained"](one) for one in train]
+    scale = float(np.sqrt(np.mean(np.concatenate(known) ** 2)))
+
+    def signals(samples: Iterable[np.ndarray]) -> list[np.ndarray]:
+        return [(one / scale).astype(np.float32) for one in samples]
+
+    return Heard(
+        signals(known),
+        np.array([one.digit for one in train]),
+        {name: signals(map(way, test)) for name, way in ways.items()},
+        np.array([one.digit for one in test]),
+    )
+
+
 def measure(model: str, rate: int, split: str, seed: int) -> dict:
     """Accuracy under all conditions, with and without rescaling Δ."""
-    last = max(one.speaker for one in recordings())
-    held = [one.speaker == last if split == "speakers" else is_official_test(one)
-            for one in recordings()]  # fmt: skip
-    train = [one for one, apart in zip(recordings(), held, strict=True) if not apart]
-    test = [one for one, apart in zip(recordings(), held, strict=True) if apart]
-    ways = conditions(rate)
-    scale = float(np.sqrt(np.mean(np.concatenate([ways["trained"](one) for one in train]) ** 2)))
+    found = heard(rate, split)
     same = _same_length if model == _RESAMPLED else (lambda samples: samples)
-
-    def heard(chosen: list[Recording], way: str) -> list[np.ndarray]:
-        return [(same(ways[way](one)) / scale).astype(np.float32) for one in chosen]
-
-    labels = np.array([one.digit for one in train])
-    known = heard(train, "trained")
+    known = [same(one) for one in found.train]
     if model == _CLASSICAL:
-        answer, about = _classical(known, labels, rate)
+        answer, about = _classical(known, found.train_digits, rate)
     else:
-        answer, about = _network(model, known, labels, rate, seed)
-    right, accuracy = np.array([one.digit for one in test]), {}
-    for way in ways:
+        answer, about = _network(model, known, found.train_digits, rate, seed)
+    accuracy = {}
+    for way, samples in found.test.items():
         speed = float(way.removeprefix("speed ")) if way.startswith("speed") else 1.0
-        signals = heard(test, way)
+        signals = [same(one) for one in samples]
         for dt in sorted({1.0, speed}) if model in _RESCALABLE else (1.0,):
             label = way if dt == 1.0 else f"{way}, rescaled Δ"
-            accuracy[label] = round(float(np.mean(answer(signals, dt) == right)), 4)
+            right = answer(signals, dt) == found.test_digits
+            accuracy[label] = round(float(np.mean(right)), 4)
     return about | {"accuracy": accuracy}
 
 
 def _same_length(samples: np.ndarray) -> np.ndarray:
     """The recording with a fixed number of samples, as if its speed were always the same."""
     place = np.arange(_SAME) * len(samples) / _SAME
-    return np.interp(place, np.arange(len(samples)), samples)
+    return np.interp(place, np.arange(len(samples)), samples).astype(np.float32)
 
 
 def _network(
@@ -240,8 +263,8 @@ def main() -> None:
     recordings()  # an error before any case
     cases = [
         {"model": model, "rate": REDUCED, "split": split, "seed": seed}
-        for split in SPLITS
         for seed in runs.SEEDS
+        for split in SPLITS
         for model in MODELS
     ]
     cases += [
