@@ -48,11 +48,6 @@ def test_the_loudest_mel_band_is_that_of_the_tone(recording):
     assert abs(centers[features[10].argmax()] - 300) == np.abs(centers - 300).min()
 
 
-def clear_caches():
-    speech.recordings.cache_clear()
-    speech.heard.cache_clear()
-
-
 def test_all_digits_of_the_last_speaker_are_held_out(tmp_path, monkeypatch, rng):
     for digit in range(10):
         for speaker in ("ann", "zoe"):
@@ -62,15 +57,15 @@ def test_all_digits_of_the_last_speaker_are_held_out(tmp_path, monkeypatch, rng)
                 name = f"{digit}_{speaker}_{index}.wav"
                 scipy.io.wavfile.write(tmp_path / name, 8000, tone.astype(np.int16))
     monkeypatch.setenv("FRACTAL_SPEECH", str(tmp_path))
-    clear_caches()
+    speech.recordings.cache_clear()
     found = speech.measure("log-mel, logistic regression", 2000, "speakers", 0)
-    clear_caches()
+    speech.recordings.cache_clear()
     assert found["accuracy"]["trained"] == found["accuracy"]["tempo 2"] == 1.0
     assert found["accuracy"]["speed 2"] < 0.7  # another pitch is another digit here
 
 
 def test_without_the_folder_the_experiment_says_how_to_name_it(monkeypatch):
     monkeypatch.delenv("FRACTAL_SPEECH", raising=False)
-    clear_caches()
+    speech.recordings.cache_clear()
     with pytest.raises(DataError, match="set FRACTAL_SPEECH to the folder"):
         speech.recordings()
