@@ -191,6 +191,7 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
         "steps": number,
         "late_loss": number,
         "test_accuracy": number,
+        "longer": scores,
         "curve": points,
     },
     "morse": {
