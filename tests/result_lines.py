@@ -122,7 +122,7 @@ def all_lines() -> dict[str, list[dict]]:
             for seed in range(2)
         ],
         "synthetic": [
-            trained(seed, accuracy, task=task, model=model, length=256)
+            trained(seed, accuracy, task=task, model=model, length=256, longer={"4096": 0.6})
             for task in ("selective copying", "induction heads")
             for model, accuracy in (("s5", 0.07), ("fractal, uniform, selective", 0.8))
             for seed in range(2)

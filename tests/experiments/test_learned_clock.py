@@ -36,6 +36,14 @@ def test_accuracies_of_guessing_are_marked_as_such():
     }
 
 
+def test_only_models_of_a_smaller_length_have_an_accuracy_at_a_greater_one():
+    trained_there = [line | {"length": 4096, "longer": {}} for line in LINES["synthetic"]]
+    table = learned_clock.synthetic([*LINES["synthetic"], *trained_there])
+    found = {row["length"]: row["at length 4,096"] for row in rows(table)}
+    assert found[4096] is None
+    assert found[256].mean == pytest.approx(0.6)
+
+
 def test_a_condition_that_was_not_measured_is_a_gap():
     table = learned_clock.speech(LINES["speech"][:2] + LINES["speech"][2:4])
     s5, rescaled, classical = rows(table)
