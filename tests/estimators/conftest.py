@@ -4,6 +4,7 @@ import pytest
 from fractal.estimators import FractalClassifier
 
 TINY = {"width": 4, "depth": 1, "order": 2, "max_epochs": 2, "random_state": 0}
+SIZES = {"width": 8, "depth": 1, "order": 4}  # one for several tests: fewer compilations
 
 
 @pytest.fixture(scope="session")
