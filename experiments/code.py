@@ -2,6 +2,7 @@
 
 The hash is over the syntax trees of the files, without comments, docstrings and error messages:
 rewording does not change it, a changed default does. It is the same on all Python versions.
+The settings of the presets `laptop` are not part of it: see `results.code_of`.
 """
 
 import ast
@@ -24,6 +25,7 @@ _DATA = (
     *("_task", "_batches"),
 )
 # What determines a trained model and its scores: not loggers, checkpoints or comparison.
+_LAPTOP = "LAPTOP"  # name of these settings in the presets
 _STEPS = (
     *("_config", "_models", "_parameter_counts", "_builtin", "_tasks", "_optimizer", "_step"),
     *("_time_shards", "_evaluation", "_pretraining", "_curriculum"),
@@ -96,12 +98,15 @@ def hash_of(files: Iterable[pathlib.Path], root: pathlib.Path) -> str:
     digest = hashlib.sha256()
     for file in sorted(file for file in files if file.is_file()):
         tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree.body = [one for one in tree.body if not _assigns(one, _LAPTOP)]
         digest.update(f"{file.relative_to(root).as_posix()} {_canonical(tree)}\n".encode())
     return digest.hexdigest()[:16]
 
 
 def _files(part: pathlib.Path) -> Iterator[pathlib.Path]:
-    return iter([part]) if part.suffix == ".py" else part.rglob("*.py")
+    if part.suffix == ".py":
+        return iter([part])
+    return (file for file in part.rglob("*.py") if file.name != f"_{_LAPTOP.lower()}.py")
 
 
 def _canonical(node: Any) -> str:
@@ -120,6 +125,12 @@ def _canonical(node: Any) -> str:
         if value is not None and value != []:
             fields.append(f"{name}={_canonical(value)}")
     return f"{type(node).__name__}({','.join(fields)})"
+
+
+def _assigns(node: ast.stmt, name: str) -> bool:
+    return isinstance(node, ast.Assign) and any(
+        isinstance(target, ast.Name) and target.id == name for target in node.targets
+    )
 
 
 def _is_text(node: ast.stmt) -> bool:

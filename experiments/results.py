@@ -6,6 +6,7 @@ stale: it is shown with a note, and `python -m experiments.NAME` measures it aga
 is used is checked; other fields are left out.
 """
 
+import hashlib
 import json
 import math
 import pathlib
@@ -14,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fractal.tasks import DataError
+from fractal.train import preset
 
 from . import code
 
@@ -216,9 +218,17 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
 _ORIGIN: Mapping[str, Check] = {"code": perhaps_text, "provenance": origin}
 
 
+def code_of(name: str, case: Mapping[str, Any]) -> str:
+    """The hash of the present code for a case; for runs of hours, with the settings of this one."""
+    if name != "laptop":
+        return code.current(name)
+    config = preset(case["task"], "laptop", case["model"])
+    return hashlib.sha256(f"{code.current(name)} {config.to_json()}".encode()).hexdigest()[:16]
+
+
 def is_stale(name: str, line: Mapping[str, Any]) -> bool:
     """Whether a line was measured with other code than the present."""
-    return line.get("code") != code.current(name)
+    return line.get("code") != code_of(name, line)
 
 
 def stale_note(name: str, lines: Sequence[Line]) -> str:

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -5,6 +6,7 @@ import shutil
 import pytest
 
 from experiments import code, results
+from fractal.train import preset
 from tests.test_architecture import SOURCE, imports
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -101,6 +103,24 @@ def test_only_code_that_decides_numbers_is_hashed(copy, file, decides):
     changed = code.code_hash("models", root) != before
     path.write_text(kept)
     assert changed == decides
+
+
+def test_settings_of_laptop_change_the_hash_of_their_runs_only(copy, monkeypatch):
+    root, before = copy
+    path = root / "src" / "fractal" / "train" / "presets" / "text.py"
+    kept = path.read_text()
+    path.write_text(kept.replace("LAPTOP = Config(", "LAPTOP = Config(  # changed\n    seed=7,"))
+    assert path.read_text() != kept
+    assert code.code_hash("models", root) == before
+    path.write_text(kept)
+    cases = [{"task": task, "model": "s5", "seed": 0} for task in ("text", "image")]
+    text, image = (results.code_of("laptop", case) for case in cases)
+    changed = dataclasses.replace(preset("text", "laptop", "s5"), log_every=7)
+    monkeypatch.setattr(
+        results, "preset", lambda *names: changed if names[0] == "text" else preset(*names)
+    )
+    assert results.is_stale("laptop", cases[0] | {"code": text})
+    assert not results.is_stale("laptop", cases[1] | {"code": image})
 
 
 @pytest.mark.parametrize("name", results.EXPERIMENTS)
