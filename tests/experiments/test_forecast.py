@@ -43,5 +43,6 @@ def test_trivial_forecasts_are_right_for_what_repeats():
 def test_windows_lie_in_the_test_part():
     origins = forecast.all_origins(96)
     assert (origins[0], origins[-1] + 96) == (8640 + 2880, 8640 + 2 * 2880)
-    assert set(forecast.few_origins(96)) <= set(origins)
-    assert len(forecast.few_origins(96)) == forecast.FEW
+    for horizon in forecast.HORIZONS:
+        assert set(forecast.few_origins()) <= set(forecast.all_origins(horizon))
+    assert len(set(forecast.few_origins())) == forecast.FEW
