@@ -2,7 +2,8 @@
 
 - `clock`, `filter_bank`, `forecast`, `initialization`, `laptop`, `long_memory`, `models`, `morse`,
   `own_series`, `recall`, `selective`, `speech`, `synthetic`: the experiments.
-- `runs`: runs the cases of an experiment; training goes through `fractal.train.compare`.
+- `cases`: runs the cases of an experiment, each on a core of its own.
+- `runs`: short runs of small models; training goes through `fractal.train.compare`.
 - `fitting`, `sithcon`, `signals`, `speeds`: parts of experiments: training on drawn batches, a
   model for comparison, signals.
 - `results`, `code`: the lines of results/ and whether they are stale.

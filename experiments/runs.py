@@ -1,29 +1,16 @@
-"""How experiments are run: each case on a core of its own, one line of JSON per case.
+"""Short runs of small models, which experiments share.
 
-A case is measured if results/NAME.jsonl has no line for it, or a stale one, which is replaced;
-missing ones come first. An interrupted experiment continues when it is called again. Models are
-trained by `fractal.train.compare` in runs/experiments, by settings and code, so that experiments
-share them.
+Models are trained by `fractal.train.compare` in runs/experiments, by settings and code.
 """
 
-import concurrent.futures
 import contextlib
 import dataclasses
 import hashlib
-import json
-import multiprocessing
-import os
 import pathlib
-import sys
 import time
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import fractal
-from fractal._cores import cores
-from fractal._errors import UserError
-from fractal._files import write_whole
-from fractal._provenance import provenance
 from fractal._run_folder import is_finished
 from fractal.tasks import Task
 from fractal.train import (
@@ -39,7 +26,9 @@ from fractal.train import (
     with_steps,
 )
 
-from . import code, results
+from . import code
+from .cases import main as main
+from .cases import run as run
 
 ROOT = pathlib.Path(__file__).parent.parent
 SEEDS = (0, 1, 2)
@@ -56,80 +45,6 @@ STEPS = {
 }
 _SHORTEST_DT = 2.0  # divided by the length of the sequences: the slowest mode then spans them
 _LONGEST_DT = 0.5
-
-
-def main(experiment: Callable[[], None]) -> None:
-    """Run an experiment from the command line; an error of the user is one line."""
-    try:
-        if sys.argv[1:]:
-            raise UserError(f"experiments take no arguments, got {' '.join(sys.argv[1:])}")
-        experiment()
-    except UserError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
-
-
-def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
-    """Measure the cases that are missing or stale in results/NAME.jsonl: `measure(**case)`."""
-    path = ROOT / "results" / f"{name}.jsonl"
-    kept = _lines(path)
-    fresh = [line for line in kept if not results.is_stale(name, line)]
-    todo = [case for case in cases if not _among(case, fresh)]
-    todo.sort(key=lambda case: _among(case, kept))
-    origin = {"code": code.current(name), "provenance": provenance()}
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "runs" / "compiled"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    context, own = multiprocessing.get_context("spawn"), cores()
-    free = context.Queue()
-    for core in own:
-        free.put(core)
-    with concurrent.futures.ProcessPoolExecutor(len(own), context, _pin, (free,)) as pool:
-        waiting = {pool.submit(_timed, measure, case): case for case in todo}
-        for count, future in enumerate(concurrent.futures.as_completed(waiting), 1):
-            if future.exception():
-                pool.shutdown(cancel_futures=True)
-            case = waiting[future]
-            line = case | future.result() | origin
-            _replace(path, case, line)
-            named = ", ".join(str(value) for value in case.values())
-            print(f"{name} {count}/{len(todo)}: {named}: {line['seconds']} s", file=sys.stderr)
-
-
-def _lines(path: pathlib.Path) -> list[dict]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def _among(case: dict, lines: list[dict]) -> bool:
-    return any(case.items() <= line.items() for line in lines)
-
-
-def _replace(path: pathlib.Path, case: dict, line: dict) -> None:
-    """Put the line in the place of the case's earlier ones, or at the end."""
-    found, placed = [], False
-    for old in _lines(path):
-        if not case.items() <= old.items():
-            found.append(old)
-        elif not placed:
-            found.append(line)
-            placed = True
-    found += [] if placed else [line]
-    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)
-    write_whole(path, text.encode())
-
-
-def _pin(free: Any) -> None:
-    """One core per process, so that XLA starts one thread. macOS does not support it."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {free.get()})
-    fractal.keep_freed_memory()
-
-
-def _timed(measure: Callable[..., dict], case: dict) -> dict:
-    start = time.process_time()
-    found = measure(**case)
-    return {"seconds": round(time.process_time() - start, 1)} | found
 
 
 class Trained(NamedTuple):
