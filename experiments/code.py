@@ -98,7 +98,7 @@ def hash_of(files: Iterable[pathlib.Path], root: pathlib.Path) -> str:
     digest = hashlib.sha256()
     for file in sorted(file for file in files if file.is_file()):
         tree = ast.parse(file.read_text(encoding="utf-8"))
-        tree.body = [one for one in tree.body if not _assigns(one, _LAPTOP)]
+        tree.body = [one for one in tree.body if _decides(one)]
         digest.update(f"{file.relative_to(root).as_posix()} {_canonical(tree)}\n".encode())
     return digest.hexdigest()[:16]
 
@@ -127,10 +127,13 @@ def _canonical(node: Any) -> str:
     return f"{type(node).__name__}({','.join(fields)})"
 
 
-def _assigns(node: ast.stmt, name: str) -> bool:
-    return isinstance(node, ast.Assign) and any(
-        isinstance(target, ast.Name) and target.id == name for target in node.targets
-    )
+def _decides(node: ast.stmt) -> bool:
+    """Whether a statement of a module decides the numbers of a case: `main` chooses the cases."""
+    if isinstance(node, ast.FunctionDef):
+        return node.name != "main"
+    if not isinstance(node, ast.Assign):
+        return True
+    return not any(isinstance(one, ast.Name) and one.id == _LAPTOP for one in node.targets)
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -105,6 +105,13 @@ def test_only_code_that_decides_numbers_is_hashed(copy, file, decides):
     assert changed == decides
 
 
+def test_the_choice_of_cases_is_not_hashed(tmp_path):
+    text = "def measure(x):\n    return 2 * x\n\n\ndef main():\n    run(range(3))\n"
+    first = hashed(tmp_path, text)
+    assert hashed(tmp_path, text.replace("range(3)", "range(4)")) == first
+    assert hashed(tmp_path, text.replace("2 * x", "3 * x")) != first
+
+
 def test_settings_of_laptop_change_the_hash_of_their_runs_only(copy, monkeypatch):
     root, before = copy
     path = root / "src" / "fractal" / "train" / "presets" / "text.py"
