@@ -15,6 +15,8 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
+from fractal._files import write_whole
+from fractal._provenance import provenance
 from fractal.bench.exported import Stream, compiled_model, onnx_model
 from fractal.bench.timing import interleaved
 from fractal.export import to_stablehlo
@@ -56,7 +58,7 @@ def measure() -> None:
         }
         timings = interleaved(calls, ROUNDS)
         found = {
-            "provenance": runs.provenance(),
+            "provenance": provenance(),
             "setting": {
                 "task": "listops",
                 "training steps": TRAINING,
@@ -80,7 +82,7 @@ def measure() -> None:
             "code_bytes": compiled.bytes["code"],
         }
     text = json.dumps(found, indent=2) + "\n"
-    runs.write_whole(code.ROOT / "benchmarks" / "export.json", text.encode())
+    write_whole(code.ROOT / "benchmarks" / "export.json", text.encode())
 
 
 def _streaming(model: SequenceModel) -> Stream:

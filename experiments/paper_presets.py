@@ -23,6 +23,7 @@ import numpy as np
 
 import fractal
 from fractal import tasks
+from fractal._provenance import provenance
 from fractal.report.table import Cell, Table, markdown
 from fractal.train import (
     Config,
@@ -33,7 +34,7 @@ from fractal.train import (
     preset,
 )
 
-from . import code, runs
+from . import code
 from .summaries import command
 
 # Batch on a CPU, and the shapes of a task: length, inputs, outputs.
@@ -156,7 +157,7 @@ def page() -> str:
 
 def main(arguments: list[str]) -> None:
     if arguments:  # one case, in a process of its own: peak memory is that of a process
-        print(json.dumps(measure(*arguments) | {"provenance": runs.provenance()}))
+        print(json.dumps(measure(*arguments) | {"provenance": provenance()}))
         return
     cases = kept()
     done = [(case["task"], case["model"]) for case in cases]
