@@ -15,14 +15,13 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from fractal._files import write_whole
-from fractal._provenance import provenance
 from fractal.bench.exported import Stream, compiled_model, onnx_model
 from fractal.bench.timing import interleaved
 from fractal.export import to_stablehlo
 from fractal.nn import SequenceModel, Streaming
 
 from . import code, runs
+from .cases import provenance, write_whole
 
 TRAINING = 300
 STEPS, SAMPLES, ROUNDS = 10_000, 256, 15

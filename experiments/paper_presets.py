@@ -23,7 +23,6 @@ import numpy as np
 
 import fractal
 from fractal import tasks
-from fractal._provenance import provenance
 from fractal.report.table import Cell, Table, markdown
 from fractal.train import (
     Config,
@@ -35,6 +34,7 @@ from fractal.train import (
 )
 
 from . import code
+from .cases import provenance
 from .summaries import command
 
 # Batch on a CPU, and the shapes of a task: length, inputs, outputs.

@@ -218,17 +218,24 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
 _ORIGIN: Mapping[str, Check] = {"code": perhaps_text, "provenance": origin}
 
 
-def code_of(name: str, case: Mapping[str, Any]) -> str:
-    """The hash of the present code for a case; for runs of hours, with the settings of this one."""
+def code_of(name: str, case: Mapping[str, Any]) -> str | None:
+    """The hash of the present code for a case; for runs of hours, with the settings of this one.
+
+    None if there is no such run.
+    """
     if name != "laptop":
         return code.current(name)
-    config = preset(case["task"], "laptop", case["model"])
+    try:
+        config = preset(case["task"], "laptop", case["model"])
+    except ValueError:
+        return None
     return hashlib.sha256(f"{code.current(name)} {config.to_json()}".encode()).hexdigest()[:16]
 
 
 def is_stale(name: str, line: Mapping[str, Any]) -> bool:
     """Whether a line was measured with other code than the present."""
-    return line.get("code") != code_of(name, line)
+    known = code_of(name, line)
+    return known is None or line.get("code") != known
 
 
 def stale_note(name: str, lines: Sequence[Line]) -> str:
