@@ -14,6 +14,7 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).parent.parent
 _PACKAGE = "src/fractal"
+_LAPTOP = "LAPTOP"  # name of the settings `laptop` in the presets
 _MODELS = (
     *("theory", "_engine", "nn", "baselines"),
     *("_spectra.py", "_alpha_series.py", "_layer_options.py", "_sinusoids.py"),
@@ -25,7 +26,6 @@ _DATA = (
     *("_task", "_batches"),
 )
 # What determines a trained model and its scores: not loggers, checkpoints or comparison.
-_LAPTOP = "LAPTOP"  # name of these settings in the presets
 _STEPS = (
     *("_config", "_models", "_parameter_counts", "_builtin", "_tasks", "_optimizer", "_step"),
     *("_time_shards", "_evaluation", "_pretraining", "_curriculum"),
