@@ -39,7 +39,7 @@ def main(experiment: Callable[[], None]) -> None:
 def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
     """Measure the cases that are missing or stale in results/NAME.jsonl: `measure(**case)`."""
     path = code.ROOT / "results" / f"{name}.jsonl"
-    kept = _lines(path)
+    kept = lines(path)
     fresh = [line for line in kept if not results.is_stale(name, line)]
     todo = [case for case in cases if not _among(case, fresh)]
     todo.sort(key=lambda case: _among(case, kept))
@@ -57,25 +57,26 @@ def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
                 pool.shutdown(cancel_futures=True)
             case = waiting[future]
             line = case | future.result() | origin
-            _replace(path, case, line)
+            replace(path, case, line)
             named = ", ".join(str(value) for value in case.values())
             print(f"{name} {count}/{len(todo)}: {named}: {line['seconds']} s", file=sys.stderr)
 
 
-def _lines(path: pathlib.Path) -> list[dict]:
+def lines(path: pathlib.Path) -> list[dict]:
+    """The lines of a file of results; none if it does not exist."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _among(case: dict, lines: list[dict]) -> bool:
-    return any(case.items() <= line.items() for line in lines)
+def _among(case: dict, found: list[dict]) -> bool:
+    return any(case.items() <= line.items() for line in found)
 
 
-def _replace(path: pathlib.Path, case: dict, line: dict) -> None:
+def replace(path: pathlib.Path, case: dict, line: dict) -> None:
     """Put the line in the place of the case's earlier ones, or at the end."""
     found, placed = [], False
-    for old in _lines(path):
+    for old in lines(path):
         if not case.items() <= old.items():
             found.append(old)
         elif not placed:

@@ -128,7 +128,10 @@ def _canonical(node: Any) -> str:
 
 
 def _decides(node: ast.stmt) -> bool:
-    """Whether a statement of a module decides the numbers of a case: `main` chooses the cases."""
+    """Whether a statement decides the numbers of a case.
+
+    `main` chooses the cases, and the settings `laptop` are hashed with each run.
+    """
     if isinstance(node, ast.FunctionDef):
         return node.name != "main"
     if not isinstance(node, ast.Assign):

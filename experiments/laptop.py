@@ -16,7 +16,7 @@ import time
 import fractal
 from fractal.train import Config, load_task, preset, train, trivial_baselines
 
-from . import code, results
+from . import cases, code, results
 
 TASKS = ("smnist", "listops", "image", "text", "psmnist", "pathfinder", "retrieval")
 MODELS = ("fractal", "s5")
@@ -99,14 +99,11 @@ def summary(config: Config, folder: pathlib.Path) -> dict:
 def record(case: dict) -> None:
     """Write the line of a case, unless it has one that is not stale."""
     path = code.ROOT / "results" / "laptop.jsonl"
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    kept = [json.loads(line) for line in text.splitlines()]
-    same = [line for line in kept if case.items() <= line.items()]
+    same = [line for line in cases.lines(path) if case.items() <= line.items()]
     if any(not results.is_stale("laptop", line) for line in same):
         return
     line = case | measure(**case) | {"code": results.code_of("laptop", case)}
-    found = [*(other for other in kept if other not in same), line]
-    path.write_text("".join(json.dumps(one) + "\n" for one in found), encoding="utf-8")
+    cases.replace(path, case, line)
 
 
 def main(names: list[str]) -> None:

@@ -34,7 +34,7 @@ from fractal.train import (
 )
 
 from . import code
-from .cases import provenance
+from .cases import provenance, write_whole
 from .summaries import command
 
 # Batch on a CPU, and the shapes of a task: length, inputs, outputs.
@@ -157,6 +157,12 @@ def page() -> str:
 
 def main(arguments: list[str]) -> None:
     if arguments:  # one case, in a process of its own: peak memory is that of a process
+        if tuple(arguments) not in itertools.product(CASES, MODELS):
+            known = f"one of {', '.join(CASES)} and one of {', '.join(MODELS)}"
+            print(
+                f"a case is a task and a model, {known}: got {' '.join(arguments)}", file=sys.stderr
+            )
+            sys.exit(2)
         print(json.dumps(measure(*arguments) | {"provenance": provenance()}))
         return
     cases = kept()
@@ -168,7 +174,7 @@ def main(arguments: list[str]) -> None:
         out = subprocess.run(call, stdout=subprocess.PIPE, check=True, cwd=code.ROOT)
         cases.append({"task": name, "model": model} | json.loads(out.stdout))
         path = code.ROOT / "results" / "paper_presets.json"
-        path.write_text(json.dumps(cases, indent=1) + "\n", encoding="utf-8")
+        write_whole(path, (json.dumps(cases, indent=1) + "\n").encode())
         print(json.dumps(cases[-1]), file=sys.stderr, flush=True)
 
 

@@ -53,3 +53,19 @@ def test_a_line_has_the_scores_the_cost_and_the_curve_of_a_finished_run(tmp_path
 def test_an_unknown_task_is_rejected():
     with pytest.raises(ValueError, match="there is no task 'pathx' here"):
         laptop.main(["pathx"])
+
+
+def test_a_run_is_recorded_once_and_again_when_its_line_is_stale(tmp_path, monkeypatch):
+    monkeypatch.setattr(laptop.code, "ROOT", tmp_path)
+    (tmp_path / "results").mkdir()
+    path, calls = tmp_path / "results" / "laptop.jsonl", []
+    monkeypatch.setattr(laptop, "measure", lambda **case: calls.append(case) or {"steps": 9})
+    monkeypatch.setattr(laptop.results, "code_of", lambda name, case: f"code {case['task']}")
+    case = {"task": "text", "model": "s5", "seed": 0}
+    other = {"task": "image", "model": "s5", "seed": 0, "code": "code image"}
+    path.write_text("".join(json.dumps(x) + "\n" for x in (case | {"code": "old"}, other)))
+    laptop.record(case)
+    laptop.record(case)
+    assert calls == [case]
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert found == [case | {"steps": 9, "code": "code text"}, other]

@@ -27,3 +27,13 @@ def test_a_row_has_the_losses_and_the_estimate():
     }  # fmt: skip
     (row,) = paper_presets.table([case]).rows
     assert row == ("listops", "s5", 188_490, 4, "2.50 → 0.25", "3.1", "3.0", "1")
+
+
+@pytest.mark.parametrize("arguments", [["nope", "s5"], ["listops"], ["listops", "lstm"]])
+def test_an_unknown_case_is_one_line(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        paper_presets.main(arguments)
+    assert stopped.value.code == 2
+    found = capsys.readouterr().err
+    assert found.startswith("a case is a task and a model, one of listops")
+    assert found.count("\n") == 1
