@@ -249,15 +249,19 @@ def _mel_bands(size: int, rate: int) -> np.ndarray:
 
 def main() -> None:
     recordings()  # an error before any case
-    cases = [
-        {"model": model, "rate": REDUCED, "split": split, "seed": seed}
-        for seed in runs.SEEDS
-        for split in SPLITS
-        for model in MODELS
+    official, speakers = SPLITS
+    first, *others = runs.SEEDS
+    chosen = [
+        *((model, REDUCED, official, first) for model in MODELS),
+        *((model, REDUCED, speakers, first) for model in MODELS),
+        *((model, RECORDED, official, first) for model in RECORDED_MODELS),
+        *((model, REDUCED, official, seed) for seed in others for model in MODELS),
+        *((model, REDUCED, speakers, seed) for seed in others for model in MODELS),
     ]
-    cases += [
-        {"model": model, "rate": RECORDED, "split": "recordings", "seed": runs.SEEDS[0]}
-        for model in RECORDED_MODELS
+    cases = [
+        {"model": model, "rate": rate, "split": split, "seed": seed}
+        for model, rate, split, seed in chosen
+        if seed == first or model != _CLASSICAL  # which has no random numbers
     ]
     runs.run("speech", cases, measure)
 
