@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import pathlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -50,7 +51,7 @@ def run(name: str, cases: Sequence[dict], measure: Callable[..., dict]) -> None:
     free = context.Queue()
     for core in own:
         free.put(core)
-    with concurrent.futures.ProcessPoolExecutor(len(own), context, _pin, (free,)) as pool:
+    with concurrent.futures.ProcessPoolExecutor(len(own), context, _start, (free,)) as pool:
         waiting = {pool.submit(_timed, measure, case): case for case in todo}
         for count, future in enumerate(concurrent.futures.as_completed(waiting), 1):
             if future.exception():
@@ -87,11 +88,20 @@ def replace(path: pathlib.Path, case: dict, line: dict) -> None:
     write_whole(path, text.encode())
 
 
-def _pin(free: Any) -> None:
+def _start(free: Any) -> None:
     """One core per process, so that XLA starts one thread. macOS does not support it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {free.get()})
     fractal.keep_freed_memory()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when the experiment is killed, in the middle of a case."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _timed(measure: Callable[..., dict], case: dict) -> dict:

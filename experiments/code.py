@@ -59,6 +59,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "morse": (_MODELS, ("fitting", "sithcon")),
     "synthetic": (_MODELS, ("fitting",)),
     "selective": (_TRAINING, ("runs",)),
+    "full_budget": (_TRAINING, ("runs", "selective")),
     "speech": ((*_MODELS, "tasks/speech.py", "_series/wav.py"), ("fitting", "sithcon", "speeds")),
     "laptop": (_TRAINING, ()),
     "own_series": (_ESTIMATORS, ()),

@@ -143,6 +143,16 @@ def _longer(seeds: Sequence[Line]) -> Cell:
 
 def selective(lines: Sequence[Line]) -> Table:
     """Fixed and selective rates with both clocks."""
+    return _rates(lines, "selective", "Fixed and selective rates on the mini tasks")
+
+
+def full_budget(lines: Sequence[Line]) -> Table:
+    """Fixed and selective rates with the model and the steps of a preset."""
+    title = "Fixed and selective rates with the model and the steps of the preset `mini`"
+    return _rates(lines, "full_budget", title)
+
+
+def _rates(lines: Sequence[Line], name: str, title: str) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             task, clock, rate, round(over(seeds, "parameters").mean), steps, len(seeds),
@@ -157,12 +167,12 @@ def selective(lines: Sequence[Line]) -> Table:
         "test accuracy",
     )  # fmt: skip
     return Table(
-        "Fixed and selective rates on the mini tasks",
+        title,
         header,
         rows,
-        command("selective"),
+        command(name),
         "Early and late loss: training loss over the first and the last tenth of the steps. "
-        f"{stale_note('selective', lines)}",
+        f"{stale_note(name, lines)}",
         {"late loss": "lowest", "test accuracy": "highest"},
         ("task", "steps"),
         chance=trained_at_chance(header, rows),

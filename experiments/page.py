@@ -148,6 +148,11 @@ def _selective(lines: Sequence[Line]) -> list[PageBlock]:
     return _trained(text, table, "clock", groups, "rate")
 
 
+def _full_budget(lines: Sequence[Line]) -> list[PageBlock]:
+    text = "The task on which selective rates help in short runs, in the whole run of its preset."
+    return [Text(text), learned_clock.full_budget(lines)]
+
+
 def _synthetic(lines: Sequence[Line]) -> list[PageBlock]:
     table = learned_clock.synthetic(lines)
     return [
@@ -207,6 +212,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "morse": ("Accuracy against speed: Morse code", _morse),
     "speech": ("Accuracy against speed: spoken digits", _speech),
     "selective": ("Selective rates", _selective),
+    "full_budget": ("Selective rates in longer runs", _full_budget),
     "synthetic": ("Selective copying and induction heads", _synthetic),
     "laptop": ("Published length", _laptop),
     "own_series": ("Your own series", _own_series),

@@ -333,6 +333,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "morse": _captioned(learned_clock.morse, "morse"),
     "speech": _captioned(learned_clock.speech, "speech"),
     "selective": _captioned(learned_clock.selective, "selective"),
+    "full budget": _captioned(learned_clock.full_budget, "full_budget"),
     "synthetic": _captioned(learned_clock.synthetic, "synthetic"),
     "paper presets": paper_presets.page,
     "published length": _captioned(laptop_table.table, "laptop"),

@@ -77,6 +77,15 @@ def origin(value: Any) -> dict[str, Any]:
 
 
 _TRAINED = {"steps": number, "early_loss": number, "late_loss": number, "test_accuracy": number}
+_RATES = {
+    "task": text,
+    "clock": text,
+    "rate": text,
+    "seed": number,
+    "parameters": number,
+    **_TRAINED,
+    "curve": points,
+}
 # The fields that tables read of each experiment.
 EXPERIMENTS: dict[str, Mapping[str, Check]] = {
     "recall": {
@@ -175,15 +184,8 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
         "best_24": number,
         "alphas": perhaps_numbers,
     },
-    "selective": {
-        "task": text,
-        "clock": text,
-        "rate": text,
-        "seed": number,
-        "parameters": number,
-        **_TRAINED,
-        "curve": points,
-    },
+    "selective": _RATES,
+    "full_budget": _RATES,
     "synthetic": {
         "task": text,
         "model": text,

@@ -121,6 +121,11 @@ def all_lines() -> dict[str, list[dict]]:
             for rate, accuracy in (("selective", 0.5), ("fixed", 0.4))
             for seed in range(2)
         ],
+        "full_budget": [
+            trained(seed, accuracy + seed / 10, task="listops", clock="uniform", rate=rate)
+            for rate, accuracy in (("selective", 0.7), ("fixed", 0.6))
+            for seed in range(2)
+        ],
         "synthetic": [
             trained(seed, accuracy, task=task, model=model, length=256, longer={"4096": 0.6})
             for task in ("selective copying", "induction heads")

@@ -1,6 +1,8 @@
 import json
 import os
+import subprocess
 import sys
+import time
 
 import jax
 import pytest
@@ -59,6 +61,52 @@ def test_an_argument_is_rejected(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         cases.main(lambda: None)
     assert capsys.readouterr().err == "experiments take no arguments, got --seeds 1\n"
+
+
+_ENDLESS = """
+import os, pathlib, sys, time
+from experiments import cases, code
+
+def endless(number):
+    pathlib.Path(sys.argv[1], "worker").write_text(str(os.getpid()))
+    time.sleep(600)
+
+if __name__ == "__main__":
+    code.ROOT = pathlib.Path(sys.argv[1])
+    code.current = lambda name: "now"
+    cases.run("some", [{"number": 0}], endless)
+"""
+
+
+def test_a_worker_ends_with_an_experiment_that_is_killed(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(_ENDLESS)
+    places = [str(code.ROOT), str(code.ROOT / "src")]
+    with subprocess.Popen(
+        [sys.executable, program, tmp_path],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        stderr=subprocess.DEVNULL,
+    ) as experiment:
+        worker = tmp_path / "worker"
+        assert _soon(lambda: worker.exists() and worker.read_text())
+        experiment.kill()
+    assert _soon(lambda: not _runs(int(worker.read_text())))
+
+
+def _runs(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _soon(condition):
+    """Whether a condition holds within two minutes."""
+    end = time.monotonic() + 120
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+    return condition()
 
 
 def test_compiled_programs_of_a_case_are_freed():

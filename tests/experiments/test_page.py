@@ -38,6 +38,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(text, tmp_path):
         summaries.models(lines["models"]),
         summaries.long_memory(lines["long_memory"]),
         learned_clock.selective(lines["selective"]),
+        learned_clock.full_budget(lines["full_budget"]),
         learned_clock.synthetic(lines["synthetic"]),
         learned_clock.morse(lines["morse"]),
         learned_clock.speech(lines["speech"]),

@@ -67,3 +67,8 @@ def test_a_cell_at_chance_level_is_not_marked():
     rows = [(cell,) for cell in cells]
     table = Table("x", ("x",), rows, "make", best={"x": "highest"}, chance=frozenset({(1, 0)}))
     assert leaders(table) == {(0, 0)}
+
+
+def test_a_row_with_more_cells_than_the_header_is_rejected():
+    with pytest.raises(ValueError, match="a row has 2 cells, the header 1"):
+        Table("", ("task",), [("text", 0.5)], "")

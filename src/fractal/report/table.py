@@ -47,6 +47,11 @@ class Table:
     ours: frozenset[int] = frozenset()
     chance: frozenset[tuple[int, int]] = frozenset()
 
+    def __post_init__(self):
+        for row in self.rows:
+            if len(row) != len(self.header):
+                raise ValueError(f"a row has {len(row)} cells, the header {len(self.header)}")
+
 
 def spread(values: Iterable[float]) -> Spread:
     """Mean and sample deviation over seeds. A diverged run makes the mean NaN."""
