@@ -21,6 +21,7 @@ def test_a_recording_has_as_many_samples_as_its_speed_and_its_pause_say(recordin
     assert (found["speed 0.5"], found["speed 2"], found["speed 4"]) == (2000, 500, 250)
     assert (found["tempo 0.5"], found["tempo 2"]) == (2000, 500)
     assert (found["silence 0.25 s"], found["noise 1 s"]) == (1500, 3000)
+    assert (found["first 25%"], found["first 75%"]) == (250, 750)
 
 
 def test_another_tempo_keeps_the_pitch_and_another_speed_does_not(recording):
