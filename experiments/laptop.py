@@ -2,18 +2,26 @@
 
 `python -m experiments.laptop [TASK …]`, about a day on two cores
 
-Runs are made one after another in runs/laptop, all of FRACTAL first. The same command resumes an
-interrupted run and continues with the others. Only finished runs have a line.
+Runs are made one after another in runs/laptop, all of FRACTAL first, in a folder for each task,
+model, seed and state of code and settings. The same command resumes an interrupted run and
+continues with the others. Only finished runs have a line.
 """
 
 import dataclasses
+import hashlib
 import json
 import os
 import pathlib
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
+
+import jax
 
 import fractal
+from fractal._files import write_whole
+from fractal._run_folder import CONFIG, METRICS, RESULT, WEIGHTS, is_finished
 from fractal.train import Config, load_task, preset, train, trivial_baselines
 
 from . import cases, code, results
@@ -35,7 +43,7 @@ class CpuTime:
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Write the time until now."""
         seconds = self._before + time.process_time() - self._start
-        self._path.write_text(f"{seconds:.0f}\n", encoding="utf-8")
+        write_whole(self._path, f"{seconds:.0f}\n".encode())
 
     def finish(self) -> None:
         """Nothing is left to do."""
@@ -59,23 +67,29 @@ def settings(task: str, model: str, seed: int) -> Config:
     return dataclasses.replace(preset(task, "laptop", model), seed=seed)
 
 
-def folder_of(task: str, model: str, seed: int) -> pathlib.Path:
-    return RUNS / f"{task}-{model}-{seed}"
+def folder_of(line: Mapping[str, Any]) -> pathlib.Path:
+    """The folder of the run that a line is, or will be, of."""
+    return RUNS / "{task}-{model}-{seed}-{code}".format_map(line)
 
 
 def measure(task: str, model: str, seed: int) -> dict:
-    """Train one model, or resume its run, and return its line."""
-    config, folder = settings(task, model, seed), folder_of(task, model, seed)
-    if not (folder / "predictions.safetensors").exists():  # which is written last
-        resumed = (folder / "config.json").exists()
+    """Train one model, or resume its run, and return its line.
+
+    Its folder has the hash of code and settings when it starts, so that no other run is resumed.
+    """
+    case = {"task": task, "model": model, "seed": seed}
+    line = case | {"code": results.code_of("laptop", case)}
+    config, folder = settings(task, model, seed), folder_of(line)
+    if not is_finished(folder):
+        resumed = (folder / CONFIG).exists()
         train(config, folder, resume=resumed, loggers=[CpuTime(folder)], workers=cores())
-    return summary(config, folder)
+    return line | summary(config, folder)
 
 
 def summary(config: Config, folder: pathlib.Path) -> dict:
     """The line of a finished run."""
-    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
     kept = ("parameters", "steps", "best_step", "validation_accuracy", "test_accuracy", "test_loss")
     baselines = trivial_baselines(load_task(config))
     return {name: result[name] for name in kept} | {
@@ -92,6 +106,7 @@ def summary(config: Config, folder: pathlib.Path) -> dict:
             if "validation_accuracy" in line
         ],
         "settings": json.loads(config.to_json()),
+        "sha256": hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest(),
         "provenance": result["provenance"],
     }
 
@@ -102,15 +117,14 @@ def record(case: dict) -> None:
     same = [line for line in cases.lines(path) if case.items() <= line.items()]
     if any(not results.is_stale("laptop", line) for line in same):
         return
-    line = case | measure(**case) | {"code": results.code_of("laptop", case)}
-    cases.replace(path, case, line)
+    cases.replace(path, case, measure(**case))
 
 
 def main(names: list[str]) -> None:
     wrong = [name for name in names if name not in TASKS]
     if wrong:
         raise ValueError(f"there is no task {wrong[0]!r} here: choose from {', '.join(TASKS)}")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(code.ROOT / "runs" / "compiled"))
+    jax.config.update("jax_compilation_cache_dir", str(code.ROOT / "runs" / "compiled"))
     fractal.keep_freed_memory()
     for model in MODELS:
         for task in names or TASKS:

@@ -1,19 +1,22 @@
-"""Trained weights in models/: TASK.safetensors and TASK.md, a card, for each finished task.
+"""Trained models in models/TASK: weights, settings and a card for each finished task.
 
-`python -m experiments.model_cards` copies the weights of FRACTAL's runs of `experiments.laptop`,
-and writes their cards from results/laptop.jsonl.
+`python -m experiments.model_cards` copies the weights and settings of FRACTAL's runs of
+`experiments.laptop`, and writes their cards from results/laptop.jsonl. `fractal eval models/TASK`
+evaluates them.
 """
 
 import hashlib
 import pathlib
 import shutil
 
-from fractal.train import preset
+from fractal._errors import UserError
+from fractal._run_folder import CONFIG, WEIGHTS
 
 from . import arena, code, laptop
 from .results import Line, read_experiment
 
 MODELS = code.ROOT / "models"
+CARD = "README.md"
 _DATA = {
     "listops": "ListOps, generated as published: 96,000 training, 2,000 test expressions",
     "text": "IMDB reviews (Maas et al., 2011), 25,000 for the test",
@@ -25,38 +28,42 @@ _DATA = {
 }
 
 
-def card(line: Line, weights: pathlib.Path) -> str:
+def card(line: Line) -> str:
     """The card of a model: data, settings, score, license and checksum of its weights."""
-    task, origin = line["task"], line["provenance"]
-    name = arena.TASKS.get(task, task)
-    config = preset(task, "laptop", line["model"])
-    return f"""# {name}, FRACTAL, {line["parameters"]:,} parameters
+    task, settings, origin = line["task"], line["settings"], line["provenance"]
+    model, data, optimizer = (settings[name] for name in ("model", "data", "optimizer"))
+    options = {"width": model["width"], "depth": model["depth"], **model["options"]}
+    first = f"{line['pretrain']:,} steps of self-pretraining, then " if line["pretrain"] else ""
+    easier = f", the first 30 % on {', '.join(data['curriculum'])}" if data["curriculum"] else ""
+    return f"""# {arena.TASKS.get(task, task)}, FRACTAL, {line["parameters"]:,} parameters
 
 | | |
 |---|---|
 | test accuracy | {line["test_accuracy"]:.4f} (most frequent class {line["chance"]:.4f}) |
-| validation accuracy | {line["validation_accuracy"]:.4f} |
+| validation accuracy | {line["validation_accuracy"]:.4f}, at step {line["best_step"]:,} |
 | data | {_DATA[task]} |
-| length | {laptop_length(task)} |
+| length | {_length(task)} |
 | command | `fractal train {task} --preset laptop --seed {line["seed"]}` |
-| size | width {config.model.width}, depth {config.model.depth} |
-| training | {line["steps"]:,} steps of {config.data.batch} examples |
-| cost | {line["cpu_hours"]} CPU hours |
+| model | {", ".join(f"{name} {value}" for name, value in options.items())} |
+| training | {first}{line["steps"]:,} steps of {data["batch"]} examples{easier} |
+| learning rates | {optimizer["lr"]:g}, recurrence {optimizer["ssm_lr"]:g} |
+| cost | {line["cpu_hours"]} CPU hours, {line["hours"]} hours on {line["cores"]} cores |
 | commit | {origin.get("commit", "unknown")!s} |
 | license | Apache 2.0, for the weights; the data has its own |
-| sha256 | `{checksum(weights)}` |
+| sha256 | `{line["sha256"]}` |
 
 ```python
 import fractal
 
-model = fractal.load("models/{weights.name}")
+model = fractal.load("models/{task}/{WEIGHTS}")
 ```
 
-`python -m experiments.model_cards` wrote this card from `results/laptop.jsonl`.
+`fractal eval models/{task}` measures the test accuracy. `python -m experiments.model_cards` wrote
+this card from `results/laptop.jsonl`.
 """
 
 
-def laptop_length(task: str) -> str:
+def _length(task: str) -> str:
     return arena.LENGTHS[task][0] if task in arena.LENGTHS else "784"
 
 
@@ -64,17 +71,22 @@ def checksum(path: pathlib.Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def publish(line: Line) -> None:
+    """Write models/TASK, from the folder of the run if that exists."""
+    run, place = laptop.folder_of(line), MODELS / line["task"]
+    if run.is_dir():
+        place.mkdir(parents=True, exist_ok=True)
+        for name in (CONFIG, WEIGHTS):
+            shutil.copyfile(run / name, place / name)
+    if not (place / WEIGHTS).exists() or checksum(place / WEIGHTS) != line["sha256"]:
+        raise UserError(f"neither {run} nor {place} contains the weights of {line['task']}")
+    (place / CARD).write_text(card(line), encoding="utf-8")
+
+
 def main() -> None:
     for line in read_experiment(code.ROOT / "results", "laptop") or []:
-        if line["model"] != "fractal":
-            continue
-        run = laptop.folder_of(line["task"], line["model"], int(line["seed"]))
-        weights = MODELS / f"{line['task']}.safetensors"
-        if (run / "model.safetensors").exists():
-            MODELS.mkdir(exist_ok=True)
-            shutil.copyfile(run / "model.safetensors", weights)
-        if weights.exists():
-            weights.with_suffix(".md").write_text(card(line, weights), encoding="utf-8")
+        if line["model"] == "fractal":
+            publish(line)
 
 
 if __name__ == "__main__":

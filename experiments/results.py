@@ -151,6 +151,9 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
         "chance": number,
         "validation_accuracy": number,
         "test_accuracy": number,
+        "best_step": number,
+        "settings": origin,
+        "sha256": text,
         "curve": points,
     },
     "own_series": {

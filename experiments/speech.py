@@ -3,13 +3,13 @@
 `FRACTAL_SPEECH=DIR python -m experiments.speech`, DIR: the Free Spoken Digit Dataset
 
 Raw waveforms of at most one second: at 2 kHz for all models and three seeds, one for SITHCon, about
-three hours of CPU time, then at 8 kHz, the rate of the recordings, for some models and one seed. Training on the
-official training set, or, for some models and one seed, without the last speaker. A recording at s
-times the speed has the same samples as the recording at 1/s times the sampling rate; "rescaled Δ"
-is for a known sampling rate. At another tempo the pitch stays. All networks are causal and average
-over time, so that they have a prediction at every step: "first 50%" is the prediction when half
-of the recording has been heard. "resampled": all recordings are resampled to the same length first,
-which needs the whole recording.
+three hours of CPU time, then at 8 kHz, the rate of the recordings, for some models and one seed.
+Training on the official training set, or, for some models and one seed, without the last speaker. A
+recording at s times the speed has the same samples as the recording at 1/s times the sampling rate;
+"rescaled Δ" is for a known sampling rate. At another tempo the pitch stays. All networks are causal
+and average over time, so that they have a prediction at every step: "first 50%" is the prediction
+when half of the recording has been heard. "resampled": all recordings are resampled to the same
+length first, which needs the whole recording.
 """
 
 import functools

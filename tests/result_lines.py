@@ -75,7 +75,7 @@ def all_lines() -> dict[str, list[dict]]:
         "laptop": [
             trained(
                 0, accuracy, task=task, model=model, pretrain=0, examples=300_000, hours=3.5,
-                cpu_hours=2.5, cores=2, chance=0.5,
+                cpu_hours=2.5, cores=2, chance=0.5, best_step=500, settings={}, sha256="0" * 64,
             )
             for task in ("text", "retrieval", "smnist")
             for model, accuracy in (("fractal", 0.8125), ("s5", 0.75))

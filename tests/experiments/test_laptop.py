@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import pytest
@@ -42,7 +43,9 @@ def test_a_line_has_the_scores_the_cost_and_the_curve_of_a_finished_run(tmp_path
     lines = [{"step": 20, "loss": 2.0}, {"step": 540, "validation_accuracy": 0.9}]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     (tmp_path / "cpu_seconds.txt").write_text("3600\n")
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
     line = laptop.summary(config, tmp_path)
+    assert line["sha256"] == hashlib.sha256(b"weights").hexdigest()
     assert (line["hours"], line["cpu_hours"], line["cores"]) == (2.0, 1.0, 2)
     assert line["curve"] == [[540, 0.9]]
     assert line["examples"] == 6480 * 50
@@ -59,7 +62,9 @@ def test_a_run_is_recorded_once_and_again_when_its_line_is_stale(tmp_path, monke
     monkeypatch.setattr(laptop.code, "ROOT", tmp_path)
     (tmp_path / "results").mkdir()
     path, calls = tmp_path / "results" / "laptop.jsonl", []
-    monkeypatch.setattr(laptop, "measure", lambda **case: calls.append(case) or {"steps": 9})
+    monkeypatch.setattr(
+        laptop, "measure", lambda **case: calls.append(case) or case | {"code": "code text"}
+    )
     monkeypatch.setattr(laptop.results, "code_of", lambda name, case: f"code {case['task']}")
     case = {"task": "text", "model": "s5", "seed": 0}
     other = {"task": "image", "model": "s5", "seed": 0, "code": "code image"}
@@ -68,4 +73,27 @@ def test_a_run_is_recorded_once_and_again_when_its_line_is_stale(tmp_path, monke
     laptop.record(case)
     assert calls == [case]
     found = [json.loads(line) for line in path.read_text().splitlines()]
-    assert found == [case | {"steps": 9, "code": "code text"}, other]
+    assert found == [case | {"code": "code text"}, other]
+
+
+def test_a_run_of_other_code_or_settings_is_neither_reused_nor_resumed(tmp_path, monkeypatch):
+    codes, folders = ["first"], []
+    monkeypatch.setattr(laptop, "RUNS", tmp_path)
+    monkeypatch.setattr(laptop.results, "code_of", lambda name, case: codes[-1])
+    monkeypatch.setattr(laptop, "summary", lambda config, folder: {})
+
+    def train(config, folder, *, resume, **options):
+        codes.append("changed in the meantime")
+        folders.append((folder.name, resume))
+        for name in ("config.json", "result.json", "model.safetensors", "predictions.safetensors"):
+            folder.mkdir(exist_ok=True)
+            (folder / name).touch()
+
+    monkeypatch.setattr(laptop, "train", train)
+    case = {"task": "smnist", "model": "s5", "seed": 0}
+    assert laptop.measure(**case)["code"] == "first"
+    codes.append("second")
+    assert laptop.measure(**case)["code"] == "second"
+    codes.append("first")
+    assert laptop.measure(**case)["code"] == "first"
+    assert folders == [("smnist-s5-0-first", False), ("smnist-s5-0-second", False)]

@@ -1,5 +1,6 @@
-"""The weights in models/: they load, have a card with their checksum, and reproduce its score."""
+"""The models in models/: they load, have a card with their checksum, and reproduce its score."""
 
+import json
 import pathlib
 import re
 
@@ -8,43 +9,65 @@ import numpy as np
 import pytest
 
 import fractal
-from experiments import model_cards
+from experiments import laptop, model_cards
 from experiments.results import read_experiment
+from fractal._errors import UserError
 from fractal.nn import SequenceModel
+from fractal.train import evaluate_run, preset
 from result_lines import all_lines, write
 
-WEIGHTS = sorted(model_cards.MODELS.glob("*.safetensors"))
+MODELS = sorted(path.parent for path in model_cards.MODELS.glob("*/model.safetensors"))
 
 
-def test_a_card_has_the_score_and_the_checksum_of_its_weights(tmp_path):
+@pytest.fixture
+def line(tmp_path, monkeypatch):
+    """A line of a finished run, whose folder is there."""
+    monkeypatch.setattr(laptop, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(model_cards, "MODELS", tmp_path / "models")
     write(tmp_path, {"laptop": all_lines()["laptop"]})
-    line = (read_experiment(tmp_path, "laptop") or [])[0]
-    weights = tmp_path / "text.safetensors"
+    found = (read_experiment(tmp_path, "laptop") or [])[0]
+    run = laptop.folder_of(found)
+    run.mkdir(parents=True)
+    config = preset("text", "laptop")
+    (run / "config.json").write_text(config.to_json())
     model = SequenceModel(135, 2, width=4, depth=1, key=jax.random.key(0))
-    fractal.save(weights, model)
-    text = model_cards.card(line, weights)
-    assert f"sha256 | `{model_cards.checksum(weights)}`" in text
+    fractal.save(run / "model.safetensors", model)
+    found["sha256"] = model_cards.checksum(run / "model.safetensors")
+    found["settings"] = json.loads(config.to_json())
+    return found
+
+
+def test_a_published_model_has_settings_weights_and_a_card_with_score_and_checksum(line):
+    model_cards.publish(line)
+    folder = model_cards.MODELS / "text"
+    assert isinstance(fractal.load(folder / "model.safetensors"), SequenceModel)
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"sha256 | `{line['sha256']}`" in text
     assert "test accuracy | 0.8125" in text
     assert "fractal train text --preset laptop --seed 0" in text
+    assert f"width {preset('text', 'laptop').model.width}" in text
+    assert (folder / "config.json").read_text() == preset("text", "laptop").to_json()
 
 
-@pytest.mark.parametrize("weights", WEIGHTS, ids=lambda path: path.stem)
-def test_weights_load_and_their_card_has_their_checksum(weights: pathlib.Path):
+def test_weights_of_another_run_get_no_card(line):
+    with pytest.raises(UserError, match="contains the weights of text"):
+        model_cards.publish(line | {"sha256": "of other weights"})
+    assert not (model_cards.MODELS / "text" / "README.md").exists()
+
+
+@pytest.mark.parametrize("folder", MODELS, ids=lambda path: path.name)
+def test_weights_load_and_their_card_has_their_checksum(folder: pathlib.Path):
+    weights = folder / "model.safetensors"
     assert isinstance(fractal.load(weights), SequenceModel)
-    assert model_cards.checksum(weights) in weights.with_suffix(".md").read_text(encoding="utf-8")
+    card = (folder / model_cards.CARD).read_text(encoding="utf-8")
+    assert model_cards.checksum(weights) in card
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weights", WEIGHTS, ids=lambda path: path.stem)
-def test_weights_have_the_score_of_their_card(weights: pathlib.Path):
-    from fractal import tasks, train
-
-    text = weights.with_suffix(".md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("folder", MODELS, ids=lambda path: path.name)
+def test_weights_have_the_score_of_their_card(folder: pathlib.Path):
+    text = (folder / model_cards.CARD).read_text(encoding="utf-8")
     found = re.search(r"test accuracy \| ([0-9.]+)", text)
     assert found
-    task = tasks.load(weights.stem, preset="laptop")
-    data = train.preset(weights.stem, "laptop").data
-    score = train.evaluate(fractal.load(weights), task, batch=data.batch, buckets=data.buckets)[
-        "accuracy"
-    ]
+    score = evaluate_run(folder)["test_accuracy"]
     np.testing.assert_allclose(score, float(found.group(1)), atol=6e-5)

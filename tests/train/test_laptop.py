@@ -2,11 +2,12 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 import pytest
 
 from fractal import tasks
-from fractal.train import config_parameter_count, preset
+from fractal.train import build, config_parameter_count, preset
 
 SHAPES = {  # published length, inputs, outputs
     "listops": (2048, 20, 10),
@@ -45,6 +46,19 @@ def test_fractal_and_s5_have_the_same_budget(name):
     ours, theirs = (config_parameter_count(one.model, task) for one in (fractal, s5))
     assert theirs == pytest.approx(ours, rel=0.07)
     assert fractal.data.preset == "laptop"
+
+
+@pytest.mark.parametrize(
+    "name", [one for one in SHAPES if one != "psmnist"]
+)  # its clock is scale-invariant
+def test_fractal_and_s5_have_the_same_range_of_step_sizes(name):
+    task = task_like(name)
+    for model in ("fractal", "s5"):
+        built = build(preset(name, "laptop", model).model, task, jax.random.key(0))
+        mixer = built.blocks[0].mixer
+        steps = np.exp(mixer.log_dt if model == "fractal" else mixer.log_step)
+        assert 2 / task.length <= steps.min() < 4 / task.length
+        assert 0.25 < steps.max() <= 0.5 + 1e-6
 
 
 @pytest.mark.parametrize("name", SHAPES)

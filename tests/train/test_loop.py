@@ -240,10 +240,38 @@ def test_a_checkpoint_of_another_model_or_optimizer_is_a_mismatch(whole, tiny, t
         train(averaged, tmp_path / "run", resume=True)
 
 
-def test_a_folder_without_checkpoints_is_rejected(whole, tmp_path):
-    shutil.copytree(whole, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoints"))
-    with pytest.raises(UserError, match="contains no checkpoints"):
-        evaluate_run(tmp_path / "run")
+def test_settings_and_weights_are_sufficient_for_the_score_of_a_run(whole, tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(whole / name, tmp_path)
+    found, known = evaluate_run(tmp_path), evaluate_run(whole)
+    assert found == {name: known[name] for name in found}
+    assert {"test_accuracy", "test_loss", "parameters"} <= set(found)
+
+
+def test_weights_of_another_model_than_that_of_the_settings_are_rejected(whole, tiny, tmp_path):
+    shutil.copy(whole / "model.safetensors", tmp_path)
+    other = dataclasses.replace(tiny, model=dataclasses.replace(tiny.model, width=16))
+    (tmp_path / "config.json").write_text(other.to_json())
+    with pytest.raises(UserError, match=r"model\.safetensors is not that of .*config\.json"):
+        evaluate_run(tmp_path)
+
+
+def test_a_folder_with_neither_checkpoints_nor_weights_is_rejected(whole, tmp_path):
+    shutil.copy(whole / "config.json", tmp_path)
+    with pytest.raises(UserError, match=r"neither checkpoints nor model\.safetensors"):
+        evaluate_run(tmp_path)
+
+
+def test_the_provenance_of_a_run_is_that_of_its_start(tiny, tmp_path, monkeypatch):
+    commits, run_steps = ["first"], loop.run_steps
+
+    def while_files_change(*arguments, **options):
+        commits.append("second")
+        return run_steps(*arguments, **options)
+
+    monkeypatch.setattr(loop, "provenance", lambda: {"commit": commits[-1]})
+    monkeypatch.setattr(loop, "run_steps", while_files_change)
+    assert train(tiny, tmp_path / "run")["provenance"] == {"commit": "first"}
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tiny, tmp_path):
@@ -335,3 +363,16 @@ def test_a_full_disk_is_reported_before_anything_is_written(tiny, tmp_path, monk
     with pytest.raises(UserError, match=r"no space for a checkpoint in .*; make room"):
         train(tiny, tmp_path / "run")
     assert list((tmp_path / "run" / "checkpoints" / "last").iterdir()) == []
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_time_left_is_shown_on_a_terminal_and_elsewhere(
+    tmp_path, monkeypatch, capsys, terminal
+):
+    clock = iter([100.0, 140.0, 140.0, 140.0])
+    monkeypatch.setattr("fractal.train._metrics.time.monotonic", lambda: next(clock, 140.0))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    metrics = MetricsLogger(tmp_path, 0, steps=30, batch=8, writes=True)
+    metrics.show(10, loss=0.5)
+    metrics.close()
+    assert "2 examples/s, loss 0.5, 0:01:20 left" in capsys.readouterr().err

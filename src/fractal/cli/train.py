@@ -193,7 +193,7 @@ class Eval:
     Example: fractal eval runs/listops-fractal-mini-0
 
     Args:
-        run_folder: folder of a run.
+        run_folder: folder of a run, or of a published model (config.json and model.safetensors).
         plugin: Python file or module that registers models and tasks.
     """
 

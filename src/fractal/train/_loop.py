@@ -19,7 +19,7 @@ from .._files import write_whole
 from .._predictions import Predictions
 from .._provenance import provenance
 from .._run_folder import CHECKPOINTS, CONFIG, RESULT, WEIGHTS, write_predictions
-from .._weights import check_savable, save
+from .._weights import check_savable, load, save
 from ..tasks import Batches, Task
 from ._bounds import check_model_memory, check_run_memory
 from ._checkpoints import Checkpoints
@@ -28,10 +28,10 @@ from ._curriculum import Curriculum, check_names, check_stage
 from ._devices import Devices
 from ._evaluation import metric_of, predict, scores
 from ._metrics import Logger, MetricsLogger, find_loggers, open_loggers
-from ._models import check_model
+from ._models import build, check_model
 from ._parameter_counts import parameter_count
 from ._pretraining import check_pretraining, pretrained
-from ._step import TrainState, evaluated, initial_state, make_train_step
+from ._step import TrainState, evaluated, initial_state, make_train_step, trained_part
 from ._steps import BatchSource, run_steps
 from ._time_shards import check_shards
 
@@ -78,6 +78,7 @@ def train(
         raise UserError(
             f"must be a list of names or loggers, got {loggers!r:.60}", argument="loggers"
         )
+    origin = provenance()  # of the code that trains: files may change meanwhile
     check_model(config.model)
     check_model_memory(config.model)
     check_names(config.data.curriculum)
@@ -121,21 +122,42 @@ def train(
         metric=metric_of(task),
         validate=lambda state, step: _validate(state, step, config, task, devices, metrics),
     )
-    return _finish(config, task, folder, checkpoints, state, devices)
+    return _finish(config, task, folder, checkpoints, state, devices, origin)
 
 
 def evaluate_run(folder: str | PathLike) -> dict[str, Any]:
-    """The scores of a run's best checkpoint on the test set."""
+    """The scores of a run's best checkpoint on the test set.
+
+    Without checkpoints, as in a published model, those of its weights: config.json and
+    model.safetensors are sufficient.
+    """
     folder = check_path("folder", folder)
     config, devices = read_config(folder / CONFIG), Devices()
-    if not (folder / CHECKPOINTS).is_dir():
-        raise UserError(f"{folder} contains no checkpoints")
+    trained = (folder / CHECKPOINTS).is_dir()
+    if not trained and not (folder / WEIGHTS).is_file():
+        raise UserError(f"{folder} contains neither checkpoints nor {WEIGHTS}")
     check_model(config.model)
     check_model_memory(config.model)
     task = load_task(config)
+    if not trained:
+        model = _load_weights(folder / WEIGHTS, config, task)
+        return _test(config, task, model, devices)[0]
     state = devices.copy(initial_state(config, task))
     checkpoints = Checkpoints(folder / CHECKPOINTS, config.keep, writer=False)
-    return _test(config, task, checkpoints, state, devices)[0]
+    return _test_best(config, task, checkpoints, state, devices)[0]
+
+
+def _load_weights(path: pathlib.Path, config: Config, task: Task) -> Any:
+    """The model in a file, which must be that of the settings."""
+    model = load(path)
+    if _shapes(model) != _shapes(build(config.model, task, jax.random.key(config.seed))):
+        raise UserError(f"the model in {path} is not that of {path.parent / CONFIG}")
+    return model
+
+
+def _shapes(model: Any) -> dict[str, tuple[int, ...]]:
+    found, _ = jax.tree.flatten_with_path(trained_part(model))
+    return {jax.tree_util.keystr(place): leaf.shape for place, leaf in found}
 
 
 def load_task(config: Config, *, workers: int = 1) -> Task:
@@ -233,17 +255,18 @@ def _finish(
     checkpoints: Checkpoints,
     state: TrainState,
     devices: Devices,
+    origin: dict[str, Any],
 ) -> dict[str, Any]:
     """Evaluate the best checkpoint; write scores, weights and predictions, in this order."""
     seconds = float(state.seconds)
-    result, model, predictions = _test(config, task, checkpoints, state, devices)
+    result, model, predictions = _test_best(config, task, checkpoints, state, devices)
     result |= {
         "seconds": seconds,
         "examples_per_second": (config.steps + config.pretrain) * config.data.batch / seconds
         if seconds
         else None,
         "peak_memory_bytes": _peak_memory(),
-        "provenance": provenance(),
+        "provenance": origin,
     }
     if devices.process == 0:
         write_whole(folder / RESULT, json.dumps(result, indent=2).encode())
@@ -266,20 +289,31 @@ def _peak_memory() -> int | None:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def _test(
+def _test_best(
     config: Config, task: Task, checkpoints: Checkpoints, state: TrainState, devices: Devices
 ) -> tuple[dict[str, Any], Any, Predictions]:
-    """Scores, model and predictions of the best checkpoint on the test set."""
+    """Scores, model and predictions of the best checkpoint."""
     best_step, best = checkpoints.best(state, devices.say)
     if best_step == 0:
         raise UserError(f"{checkpoints.folder} contains no checkpoint")
-    model, metric = evaluated(best), metric_of(task)
-    data = config.data
+    model, score = evaluated(best), float(best.best)
+    result, predictions = _test(config, task, model, devices)
+    result |= {
+        "best_step": best_step,
+        f"validation_{metric_of(task)}": -score if task.kind == "regression" else score,
+    }
+    return result, model, predictions
+
+
+def _test(
+    config: Config, task: Task, model: Any, devices: Devices
+) -> tuple[dict[str, Any], Predictions]:
+    """Scores and predictions of a model on the test set."""
+    data, metric = config.data, metric_of(task)
     predictions = predict(
         model, task, task.splits.test, devices, batch=data.batch, buckets=data.buckets
     )
     found = scores(task, predictions)
-    score = float(best.best)
     result = {
         "task": config.data.task,
         "preset": config.data.preset,
@@ -289,9 +323,7 @@ def _test(
         "parameters": parameter_count(model),
         "steps": config.steps,
         "seed": config.seed,
-        "best_step": best_step,
-        f"validation_{metric}": -score if task.kind == "regression" else score,
         "test_loss": found["loss"],
         f"test_{metric}": found[metric],
     }
-    return result, model, predictions
+    return result, predictions

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
 from .._errors import UserError
 from .._files import write_whole
@@ -58,10 +58,11 @@ class MetricsLogger:
             return
         _keep_until(self._path, start)
         if sys.stderr.isatty():
-            columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(bar_width=16))
-            shown = TextColumn("{task.description}")
             self._bar = Progress(
-                *columns, TimeRemainingColumn(), shown, console=Console(stderr=True)
+                TextColumn("{task.completed}/{task.total}"),
+                BarColumn(bar_width=16),
+                TextColumn("{task.description}"),
+                console=Console(stderr=True),
             )
             self._bar.start()
             self._task = self._bar.add_task("compiling", total=steps, completed=start)
@@ -88,12 +89,11 @@ class MetricsLogger:
             self._last = (step, time.monotonic())
             self._speed = f"{(step - before) * self._batch / passed:,.0f} examples/s"
         parts = [f"{name} {value:.3g}" for name, value in self._shown.items()]
-        text = ", ".join([self._speed, *parts])
+        text = ", ".join([self._speed, *parts]) + self._left(step)
         if self._bar is not None:
             self._bar.update(self._task, completed=step, description=text)
         else:
-            left = self._left(step)
-            print(f"step {step} of {self._steps}: {text}{left}", file=sys.stderr, flush=True)
+            print(f"step {step} of {self._steps}: {text}", file=sys.stderr, flush=True)
 
     def _left(self, step: int) -> str:
         """The time left at the mean speed of this process."""
