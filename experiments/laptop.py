@@ -20,8 +20,6 @@ from typing import Any
 import jax
 
 import fractal
-from fractal._files import write_whole
-from fractal._run_folder import CONFIG, METRICS, RESULT, WEIGHTS, is_finished
 from fractal.train import Config, load_task, preset, train, trivial_baselines
 
 from . import cases, code, results
@@ -43,7 +41,7 @@ class CpuTime:
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Write the time until now."""
         seconds = self._before + time.process_time() - self._start
-        write_whole(self._path, f"{seconds:.0f}\n".encode())
+        self._path.write_text(f"{seconds:.0f}\n", encoding="utf-8")
 
     def finish(self) -> None:
         """Nothing is left to do."""
@@ -52,7 +50,8 @@ class CpuTime:
 def cpu_seconds(folder: pathlib.Path) -> float:
     """The CPU time of a run until its last line of metrics."""
     path = folder / _CPU
-    return float(path.read_text(encoding="utf-8")) if path.exists() else 0.0
+    written = path.read_text(encoding="utf-8") if path.exists() else ""
+    return float(written or 0)  # empty if the process was killed while it wrote
 
 
 def cores() -> int:
@@ -80,16 +79,16 @@ def measure(task: str, model: str, seed: int) -> dict:
     case = {"task": task, "model": model, "seed": seed}
     line = case | {"code": results.code_of("laptop", case)}
     config, folder = settings(task, model, seed), folder_of(line)
-    if not is_finished(folder):
-        resumed = (folder / CONFIG).exists()
+    if not (folder / "predictions.safetensors").exists():  # which is written last
+        resumed = (folder / "config.json").exists()
         train(config, folder, resume=resumed, loggers=[CpuTime(folder)], workers=cores())
     return line | summary(config, folder)
 
 
 def summary(config: Config, folder: pathlib.Path) -> dict:
     """The line of a finished run."""
-    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     kept = ("parameters", "steps", "best_step", "validation_accuracy", "test_accuracy", "test_loss")
     baselines = trivial_baselines(load_task(config))
     return {name: result[name] for name in kept} | {
@@ -106,7 +105,7 @@ def summary(config: Config, folder: pathlib.Path) -> dict:
             if "validation_accuracy" in line
         ],
         "settings": json.loads(config.to_json()),
-        "sha256": hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest(),
+        "sha256": hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest(),
         "provenance": result["provenance"],
     }
 

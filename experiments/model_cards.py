@@ -9,14 +9,13 @@ import hashlib
 import pathlib
 import shutil
 
-from fractal._errors import UserError
-from fractal._run_folder import CONFIG, WEIGHTS
+from fractal.tasks import DataError
 
 from . import arena, code, laptop
 from .results import Line, read_experiment
 
 MODELS = code.ROOT / "models"
-CARD = "README.md"
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 _DATA = {
     "listops": "ListOps, generated as published: 96,000 training, 2,000 test expressions",
     "text": "IMDB reviews (Maas et al., 2011), 25,000 for the test",
@@ -79,7 +78,7 @@ def publish(line: Line) -> None:
         for name in (CONFIG, WEIGHTS):
             shutil.copyfile(run / name, place / name)
     if not (place / WEIGHTS).exists() or checksum(place / WEIGHTS) != line["sha256"]:
-        raise UserError(f"neither {run} nor {place} contains the weights of {line['task']}")
+        raise DataError(f"neither {run} nor {place} contains the weights of {line['task']}")
     (place / CARD).write_text(card(line), encoding="utf-8")
 
 

@@ -25,6 +25,8 @@ def test_cpu_time_is_summed_over_processes(tmp_path):
     logger = laptop.CpuTime(tmp_path)
     logger.log({}, 1)
     assert 5000 <= laptop.cpu_seconds(tmp_path) < 5060
+    (tmp_path / "cpu_seconds.txt").write_text("")
+    assert laptop.cpu_seconds(tmp_path) == 0
 
 
 def test_a_line_has_the_scores_the_cost_and_the_curve_of_a_finished_run(tmp_path, monkeypatch):

@@ -11,8 +11,8 @@ import pytest
 import fractal
 from experiments import laptop, model_cards
 from experiments.results import read_experiment
-from fractal._errors import UserError
 from fractal.nn import SequenceModel
+from fractal.tasks import DataError
 from fractal.train import evaluate_run, preset
 from result_lines import all_lines, write
 
@@ -50,7 +50,7 @@ def test_a_published_model_has_settings_weights_and_a_card_with_score_and_checks
 
 
 def test_weights_of_another_run_get_no_card(line):
-    with pytest.raises(UserError, match="contains the weights of text"):
+    with pytest.raises(DataError, match="contains the weights of text"):
         model_cards.publish(line | {"sha256": "of other weights"})
     assert not (model_cards.MODELS / "text" / "README.md").exists()
 
