@@ -10,7 +10,7 @@ laptop: `fractal train listops --preset laptop`
     Not yet run to the end: its accuracy is not known. `--model s5`: S5 with the same budget.
 
 paper: `fractal train listops --preset paper --data DIR`
-    For GPUs; S5's published settings; `--model s5` is the published S5. Not run here.
+    For GPUs; S5's published settings; `--model s5` is the published S5. Run for 20 steps here.
     Published test accuracy in %: FRACTAL 61.85, S5 62.15 (61.10 when the FRACTAL paper ran it),
     Transformer 36.37, Performer 18.01.
 """

@@ -12,7 +12,7 @@ laptop: `fractal train pathfinder --preset laptop`
     Not yet run to the end: its accuracy is not known. `--model s5`: S5 with the same budget.
 
 paper: `fractal train pathfinder --preset paper --data DIR`
-    For GPUs; S5's published settings; `--model s5` is the published S5. Not run here.
+    For GPUs; S5's published settings; `--model s5` is the published S5. Run for 20 steps here.
     Published test accuracy in %: FRACTAL 94.80, S5 95.33 (95.04 when the FRACTAL paper ran it),
     Transformer 71.40, Performer 77.05.
 """

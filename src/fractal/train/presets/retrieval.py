@@ -10,7 +10,7 @@ laptop: `fractal train retrieval --preset laptop`
     Not yet run to the end: its accuracy is not known. `--model s5`: S5 with the same budget.
 
 paper: `fractal train retrieval --preset paper --data DIR`
-    For GPUs; S5's published settings; `--model s5` is the published S5. Not run here.
+    For GPUs; S5's published settings; `--model s5` is the published S5. Run for 20 steps here.
     Published test accuracy in %: FRACTAL 91.19, S5 91.40 (91.27 when the FRACTAL paper ran it),
     Transformer 57.46, Performer 53.82.
 """
