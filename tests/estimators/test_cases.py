@@ -54,6 +54,13 @@ def test_dates_become_seconds_since_the_start_of_a_case():
     assert read_cases(np.ones((2, 2)), stamps).times[1].tolist() == [0, 120]
 
 
+def test_an_hour_that_local_time_repeats_is_read_as_two():
+    dates = pd.date_range("2026-10-25 00:00", periods=5, freq="h", tz="Europe/Berlin")
+    assert dates[2].hour == dates[3].hour == 2
+    table = pd.DataFrame({"id": 0, "time": dates, "x": np.arange(5.0)})
+    assert read_cases(table).times[0].tolist() == [0, 3600, 7200, 10800, 14400]
+
+
 def test_missing_steps_at_the_end_are_padding():
     padded = np.array([[[1, 2, np.nan, np.nan]], [[np.nan, 2, np.nan, 4]]])
     assert read_cases(padded).lengths.tolist() == [2, 4]

@@ -63,6 +63,7 @@ def _column(column: Any, name: Any) -> np.ndarray:
 def _seconds(column: Any, name: Any) -> np.ndarray:
     if column.dtype.kind != "M":
         return _column(column, name)
-    naive = column.dt.tz_localize(None) if getattr(column.dt, "tz", None) else column
+    # Local times repeat an hour in autumn: dates with a time zone are compared in UTC.
+    naive = column.dt.tz_convert(None) if getattr(column.dt, "tz", None) else column
     dates = np.asarray(naive)
     return (dates - dates.min()) / np.timedelta64(1, "s")
