@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import r2_score
 
 from fractal.estimators import FractalForecaster
 from fractal.estimators._forecast_network import corrected_quantiles
@@ -129,9 +130,26 @@ def test_a_backtest_is_a_loop_over_origins(fitted):
     assert found["origins"] == 6
     assert found["mse"] == pytest.approx(np.mean(np.square(errors)), rel=1e-3)
     assert found["mae"] == pytest.approx(np.mean(np.abs(errors)), rel=1e-3)
-    targets = np.array([y[:, t : t + 6] for t in range(100, 115, 7)])
-    assert found["r2"] == pytest.approx(1 - found["mse"] / targets.var(), rel=1e-3)
     assert fitted.score(y) > 0.5
+
+
+def test_r2_is_the_mean_over_channels_each_against_its_own_mean(fitted):
+    y = waves(120) + np.array(
+        [[0], [1e6]]
+    )  # the difference of levels is no variance that is explained
+    y[0, 105] = np.nan
+    found = fitted.backtest(y[None], start=100, stride=7, keep=True)
+    pairs = zip(*(found[name].reshape(2, -1) for name in ("targets", "forecasts")), strict=True)
+    known = [(truth[~np.isnan(truth)], points[~np.isnan(truth)]) for truth, points in pairs]
+    expected = np.mean([r2_score(*one) for one in known])
+    assert found["r2"] == pytest.approx(expected, rel=1e-6)
+    assert found["r2"] < 0.99
+
+
+def test_r2_of_constant_targets_is_that_of_scikit_learn(fitted):
+    y = np.stack([np.full(120, 0.1), np.r_[np.zeros(114), np.ones(6)]])
+    found = fitted.backtest(y, start=114, keep=True)
+    assert found["r2"] == r2_score(found["targets"].T, found["forecasts"].T) == 0.5
 
 
 def test_a_backtest_of_unequal_series_has_a_start_for_each(fitted):

@@ -175,9 +175,15 @@ class FractalForecaster(BaseEstimator):
         - `keep`: whether to return the `forecasts` and `targets` too, (origins, horizon), row by
           row; missing targets are NaN.
 
-        **Returns:** `origins` (their number), `mse` and `mae`, `naive_mse` (of the last value),
-        `mse_by_step` (of each step of the horizon), `r2` (1 − mse / variance of the targets),
-        `pinball` (mean over levels) and `coverage` (share of values below each quantile).
+        **Returns:** `origins` (their number), `mse` and `mae`, `naive_mse` (mse of the last value
+        as forecast), `mse_by_step` (of each step of the horizon), `r2`, `pinball` (mean over
+        levels) and `coverage` (share of values below each quantile).
+
+        Errors are means over all targets of all channels and series, in the units of `y` (`mse`:
+        their square). If channels have different units or scales, the largest dominates these
+        means: standardize them first. `r2` has no unit: it is computed for each channel of each
+        series against the mean of its own targets, then averaged, as
+        `sklearn.metrics.r2_score(multioutput="uniform_average")` does.
         """
         self._check_fitted()
         stride = check_count("stride", stride, smallest=1)
@@ -193,7 +199,10 @@ class FractalForecaster(BaseEstimator):
         return rolling_errors(self.model_, histories, first, stride, keep)
 
     def score(self, y: Any, X: Any = None) -> float:
-        """Coefficient of determination R² of `backtest` over the second half of the series."""
+        """Coefficient of determination R² of `backtest` over the second half of the series.
+
+        The mean over channels and series.
+        """
         return self.backtest(y, X)["r2"]
 
     def save(self, path: str | os.PathLike) -> None:
