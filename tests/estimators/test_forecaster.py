@@ -134,9 +134,7 @@ def test_a_backtest_is_a_loop_over_origins(fitted):
 
 
 def test_r2_is_the_mean_over_channels_each_against_its_own_mean(fitted):
-    y = waves(120) + np.array(
-        [[0], [1e6]]
-    )  # the difference of levels is no variance that is explained
+    y = waves(120) + np.array([[0], [1e6]])  # their levels explain nothing
     y[0, 105] = np.nan
     found = fitted.backtest(y[None], start=100, stride=7, keep=True)
     pairs = zip(*(found[name].reshape(2, -1) for name in ("targets", "forecasts")), strict=True)

@@ -18,6 +18,7 @@ from ._calibration import fit_temperature, probabilities
 from ._cases import read_cases
 from ._saved import decode_labels, encode_labels, load_estimator, save_estimator
 from ._targets import one_per_case
+from ._unchanged import unchanged_on_error
 
 
 class StreamPrediction(NamedTuple):
@@ -127,11 +128,12 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
             codes = self._codes(labels)
             classes = self.classes_
         weights = self._case_weights(classes, labels)
-        held, logits = self._fit_cases(
-            cases, codes.astype(np.int32), weights, codes, len(classes), cross_entropy
-        )
-        self.classes_ = classes
-        self.temperature_ = fit_temperature(logits, codes[held], weights[held])
+        with unchanged_on_error(self):
+            held, logits = self._fit_cases(
+                cases, codes.astype(np.int32), weights, codes, len(classes), cross_entropy
+            )
+            self.classes_ = classes
+            self.temperature_ = fit_temperature(logits, codes[held], weights[held])
         return self
 
     def partial_fit(
@@ -149,19 +151,20 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         cases = read_cases(X, times, estimator=self)
         labels = one_per_case(y, cases)
         check_classification_targets(labels)
-        if not self.__sklearn_is_fitted__():
-            if classes is None:
-                raise UserError(
-                    "must be given in the first call of partial_fit", argument="classes"
-                )
-            self.classes_, self.temperature_ = np.unique(classes), 1.0
-            if len(self.classes_) < 2:
-                raise UserError("must contain at least two classes", argument="classes")
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise UserError("must be those of the first call", argument="classes")
-        codes = self._codes(labels)
-        weights = self._case_weights(self.classes_, labels)
-        self._partial_fit(cases, codes.astype(np.int32), weights, len(self.classes_), cross_entropy)
+        first = not self.__sklearn_is_fitted__()
+        if first and classes is None:
+            raise UserError("must be given in the first call of partial_fit", argument="classes")
+        if first and len(np.unique(classes)) < 2:
+            raise UserError("must contain at least two classes", argument="classes")
+        if not first and classes is not None:
+            if not np.array_equal(np.unique(classes), self.classes_):
+                raise UserError("must be those of the first call", argument="classes")
+        with unchanged_on_error(self):
+            if first:
+                self.classes_, self.temperature_ = np.unique(classes), 1.0
+            codes = self._codes(labels).astype(np.int32)
+            weights = self._case_weights(self.classes_, labels)
+            self._partial_fit(cases, codes, weights, len(self.classes_), cross_entropy)
         return self
 
     def predict(self, X: Any, times: Any = None) -> np.ndarray:

@@ -108,10 +108,11 @@ class FractalForecaster(BaseEstimator):
         """
         settings = forecast_settings(self)
         histories, layout = read_histories(y, X)
-        self.model_, self.n_steps_, self.history_ = fit_forecast(settings, histories)
-        self.context_, self.layout_ = self.model_.lags, layout
-        prepared = self.model_.prepared(histories)
-        self.state_ = self.model_.read(self.model_.start(prepared), prepared)
+        model, steps, history = fit_forecast(settings, histories)
+        prepared = model.prepared(histories)
+        self.state_ = model.read(model.start(prepared), prepared)
+        self.model_, self.n_steps_, self.history_ = model, steps, history
+        self.context_, self.layout_ = model.lags, layout
         return self
 
     def predict(self, y: Any = None, X: Any = None) -> Any:
