@@ -82,6 +82,7 @@ def test_missing_steps_at_the_end_are_padding():
         (np.ones((2, 3)), [0, 1, np.nan], "finite"),
         (np.ones((2, 3)), [0, 1], "one entry per step"),
         (np.ones((2, 3)), [[0, 1, 2]], "one array per case"),
+        (np.ones((2, 3)), 0.01, "times of the samples, .* got 0.01"),
         (np.ones((2, 3)), ["a", "b", "c"], "numbers or datetime64"),
         (pd.DataFrame({"id": [0, 0], "time": [1, 1], "x": [1, 2]}), None, "distinct times"),
         (pd.DataFrame({"id": [0, 0], "time": [1, 2]}), None, "columns besides"),
@@ -120,7 +121,8 @@ def test_durations_are_in_units_of_the_median_interval_of_the_training_set():
     assert prepared.unit == 2
     dense = read_cases(np.ones((1, 4)), [10, 11, 12, 16])
     assert prepared.apply(dense)[0].dt.tolist() == [1, 0.5, 0.5, 2]
-    assert prepared.apply(read_cases(np.ones((1, 4))))[0].dt is None
+    with pytest.warns(UserWarning, match="taken to last 2, the median interval"):
+        assert prepared.apply(read_cases(np.ones((1, 4))))[0].dt is None
 
 
 def test_the_inputs_of_a_stream_are_those_of_the_whole_case(rng):
