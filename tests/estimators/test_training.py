@@ -98,6 +98,14 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(waves, made):
     np.testing.assert_array_equal(model.predict(X), expected)
 
 
+def test_too_little_memory_for_a_batch_is_one_line_before_the_training(waves, monkeypatch):
+    monkeypatch.setattr("fractal._bounds.available_bytes", lambda: 5e7)
+    X, line = np.ones((8, 100_000)), "batches of 8 cases of up to 100,000 steps: at least 0.2 GB"
+    for train in (FractalClassifier(**TINY).fit, FractalRegressor(**TINY).partial_fit):
+        with pytest.raises(ValueError, match=f"{line} needed, .*; lower batch_size, width"):
+            train(X, np.arange(8) % 2)
+
+
 @pytest.mark.parametrize("wrong", [{"width": -1}, {"clock": "fast"}])
 def test_a_first_partial_fit_that_fails_sets_nothing(waves, wrong):
     X, y = waves
