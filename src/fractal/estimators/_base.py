@@ -111,7 +111,8 @@ class SeriesEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickle and copy keep: all but compiled programs."""
-        return {name: one for name, one in super().__getstate__().items() if name != "_compiled"}
+        state: Any = super().__getstate__()
+        return {name: one for name, one in state.items() if name != "_compiled"}
 
     def stream(self) -> Stream:
         """A stream: `push` samples as they arrive, and get a prediction after each of them.

@@ -149,18 +149,16 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         cases = read_cases(X, times, estimator=self)
         labels = labels_of(y, cases)
         first = not self.__sklearn_is_fitted__()
-        if first:
-            if classes is None:
-                raise UserError(
-                    "must be given in the first call of partial_fit", argument="classes"
-                )
-            if len(np.unique(classes)) < 2:
-                raise UserError("must contain at least two classes", argument="classes")
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        if first and classes is None:
+            raise UserError("must be given in the first call of partial_fit", argument="classes")
+        found = self.classes_ if classes is None else np.unique(classes)
+        if first and len(found) < 2:
+            raise UserError("must contain at least two classes", argument="classes")
+        if not first and not np.array_equal(found, self.classes_):
             raise UserError("must be those of the first call", argument="classes")
         with unchanged_on_error(self):
             if first:
-                self.classes_, self.temperature_ = np.unique(classes), 1.0
+                self.classes_, self.temperature_ = found, 1.0
             codes = self._codes(labels).astype(np.int32)
             weights = self._case_weights(self.classes_, labels)
             self._partial_fit(cases, codes, weights, len(self.classes_), cross_entropy)

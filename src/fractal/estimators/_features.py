@@ -58,10 +58,10 @@ class MemoryFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(
-        self, X: Any, y: Any = None, times: Any = None
+        self, X: Any, y: Any = None, **fit_params: Any
     ) -> Float[np.ndarray, "cases features"]:
-        """`fit`, then `transform` of the same series with the same times."""
-        return self.fit(X, y, times).transform(X, times)
+        """`fit`, then `transform`, both with the same `times` if they are given."""
+        return self.fit(X, y, **fit_params).transform(X, **fit_params)
 
     def transform(self, X: Any, times: Any = None) -> Float[np.ndarray, "cases features"]:
         """The features of each series. Arguments: see `FractalClassifier.fit`."""

@@ -16,10 +16,9 @@ def series_of(y: Any) -> tuple[Any, list[Any] | None]:
     long table, with the columns `id` and `time`, has several series, in the order of their first
     rows. Anything else is returned as it is.
     """
-    if isinstance(y, list | tuple) and any(is_frame(one) for one in y):
-        return [_channels(one, "y") if is_frame(one) else one for one in y], None
     if not is_frame(y):
-        return y, None
+        frames = isinstance(y, list | tuple) and any(is_frame(one) for one in y)
+        return [_channels(one, "y") if is_frame(one) else one for one in y] if frames else y, None
     if TIME not in y.columns:
         return _channels(y, "y")[None], None
     ids, values, _ = long_table(y if ID in y.columns else y.assign(**{ID: 0}), "y")
