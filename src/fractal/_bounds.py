@@ -6,13 +6,18 @@ import pathlib
 from ._errors import UserError
 
 
-def check_memory(needed: float, what: str, available: float | None = None) -> None:
-    """Raise `UserError` with both numbers if `what` needs more bytes than are available."""
+def check_memory(
+    needed: float, what: str, available: float | None = None, *, advice: str = ""
+) -> None:
+    """Raise `UserError` with both numbers if `what` needs more bytes than are available.
+
+    `advice` says what to do.
+    """
     limit = available_bytes() if available is None else available
     if needed > limit:
         raise UserError(
             f"not enough memory for {what}: at least {needed / 1e9:,.1f} GB needed, "
-            f"{limit / 1e9:,.1f} GB available"
+            f"{limit / 1e9:,.1f} GB available{'; ' if advice else ''}{advice}"
         )
 
 

@@ -54,6 +54,13 @@ def test_dates_become_seconds_since_the_start_of_a_case():
     assert read_cases(np.ones((2, 2)), stamps).times[1].tolist() == [0, 120]
 
 
+def test_an_hour_that_local_time_repeats_is_read_as_two():
+    dates = pd.date_range("2026-10-25 00:00", periods=5, freq="h", tz="Europe/Berlin")
+    assert dates[2].hour == dates[3].hour == 2
+    table = pd.DataFrame({"id": 0, "time": dates, "x": np.arange(5.0)})
+    assert read_cases(table).times[0].tolist() == [0, 3600, 7200, 10800, 14400]
+
+
 def test_missing_steps_at_the_end_are_padding():
     padded = np.array([[[1, 2, np.nan, np.nan]], [[np.nan, 2, np.nan, 4]]])
     assert read_cases(padded).lengths.tolist() == [2, 4]
@@ -75,6 +82,7 @@ def test_missing_steps_at_the_end_are_padding():
         (np.ones((2, 3)), [0, 1, np.nan], "finite"),
         (np.ones((2, 3)), [0, 1], "one entry per step"),
         (np.ones((2, 3)), [[0, 1, 2]], "one array per case"),
+        (np.ones((2, 3)), 0.01, "times of the samples, .* got 0.01"),
         (np.ones((2, 3)), ["a", "b", "c"], "numbers or datetime64"),
         (pd.DataFrame({"id": [0, 0], "time": [1, 1], "x": [1, 2]}), None, "distinct times"),
         (pd.DataFrame({"id": [0, 0], "time": [1, 2]}), None, "columns besides"),
@@ -113,7 +121,8 @@ def test_durations_are_in_units_of_the_median_interval_of_the_training_set():
     assert prepared.unit == 2
     dense = read_cases(np.ones((1, 4)), [10, 11, 12, 16])
     assert prepared.apply(dense)[0].dt.tolist() == [1, 0.5, 0.5, 2]
-    assert prepared.apply(read_cases(np.ones((1, 4))))[0].dt is None
+    with pytest.warns(UserWarning, match="taken to last 2, the median interval"):
+        assert prepared.apply(read_cases(np.ones((1, 4))))[0].dt is None
 
 
 def test_the_inputs_of_a_stream_are_those_of_the_whole_case(rng):

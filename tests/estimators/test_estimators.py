@@ -1,14 +1,18 @@
 """Classifier and regressor: predictions, scikit-learn's tools, and invalid input."""
 
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
-from fractal.estimators import FractalClassifier, FractalRegressor
+from fractal.estimators import FractalClassifier, FractalRegressor, MemoryFeatures
 
 from .conftest import SIZES, TINY
 
@@ -71,7 +75,7 @@ def test_labels_of_a_table_are_found_by_id(waves):
     np.testing.assert_array_equal(model.predict_proba(table), other.predict_proba(table))
 
 
-def test_times_make_predictions_independent_of_the_sampling_rate(waves):
+def test_times_make_predictions_independent_of_the_sampling_rate(waves, tmp_path):
     X, y = waves
     times = [np.arange(len(x)) + 1.0 for x in X]
     model = FractalClassifier(**SIZES, max_epochs=10, random_state=0)
@@ -80,8 +84,64 @@ def test_times_make_predictions_independent_of_the_sampling_rate(waves):
     finer = [np.repeat(t, 2) - np.tile([0.5, 0], len(t)) for t in times]
     expected = model.predict_proba(X, times)
     with_times = np.abs(model.predict_proba(dense, finer) - expected).max()
-    without = np.abs(model.predict_proba(dense) - expected).max()
+    line = "times were given in fit, but not here: every sample is taken to last 1, the median"
+    with pytest.warns(UserWarning, match=line):
+        without = np.abs(model.predict_proba(dense) - expected).max()
     assert with_times < 0.05 < without
+    with pytest.warns(UserWarning, match=line):
+        model.predict_stream(X[0])
+    model.save(tmp_path / "model")
+    with pytest.warns(UserWarning, match=line):
+        FractalClassifier.load(tmp_path / "model").predict(X)
+
+
+class Recording(FractalClassifier):
+    """Predicts the first class, and records which cases have the times that belong to them."""
+
+    right: ClassVar[list[tuple[str, bool]]] = []
+
+    def fit(self, X, y, times=None):
+        self.classes_ = np.unique(y)
+        return self._record("fit", X, times)
+
+    def score(self, X, y, sample_weight=None, times=None):
+        self._record("score", X, times)
+        return 0.0
+
+    def _record(self, method, X, times):
+        given = times is not None and all(
+            len(t) == len(x) and t[-1] == x.sum() for x, t in zip(X, times, strict=True)
+        )
+        self.right.append((method, given))
+        return self
+
+
+def test_scikit_learn_routes_the_times_of_each_case_to_fit_and_score(waves):
+    X, y = waves
+    times = [np.linspace(0, 1, len(x)) * x.sum() for x in X]
+    model = Recording(**TINY)
+    with config_context(enable_metadata_routing=True):
+        model.set_fit_request(times=True).set_score_request(times=True)
+        cross_val_score(model, X, y, cv=2, params={"times": times})
+        GridSearchCV(model, {"lr": [1e-3]}, cv=2).fit(X, y, times=times)
+    assert sorted(model.right) == [("fit", True)] * 5 + [("score", True)] * 4
+
+
+def test_scores_of_a_search_without_the_times_of_fit_are_a_warning(waves):
+    X, y = waves
+    times = [np.arange(len(x)) + 1.0 for x in X]
+    search = GridSearchCV(FractalClassifier(**TINY), {"lr": [1e-3]}, cv=2, refit=False)
+    with pytest.warns(UserWarning, match="times were given in fit, but not here"):
+        search.fit(X, y, times=times)
+    with config_context(enable_metadata_routing=True):
+        search.estimator.set_fit_request(times=True).set_score_request(times=True)
+        search.fit(X, y, times=times)
+        features = MemoryFeatures(orders=(2,))
+        features.set_fit_request(times=True).set_transform_request(times=True)
+        pipeline = make_pipeline(features, RidgeClassifier()).fit(X, y, times=times)
+        expected = features.transform(X, times)
+        found = pipeline.predict(X, times=times)
+    np.testing.assert_array_equal(found, pipeline[-1].predict(expected))
 
 
 def test_the_regressor_predicts_one_number_or_several_and_streams_them(waves, tmp_path):
@@ -104,6 +164,12 @@ def test_the_regressor_predicts_one_number_or_several_and_streams_them(waves, tm
         (lambda m, X, y: m.fit(X[:1], y[:1]), "at least two classes, got 1"),
         (lambda m, X, y: m.fit(X, ["a"] * len(X)), "at least two classes"),
         (lambda m, X, y: m.fit(X, y[:-1]), "one entry per case"),
+        (lambda m, X, y: m.fit(X, [*y[:-1], None]), "every case, got None for case 31"),
+        (lambda m, X, y: m.fit(X, [*y[:-1], np.nan]), "every case, got nan for case 31"),
+        (lambda m, X, y: m.fit(X, pd.Series([*y[:-1], pd.NA])), "every case, got <NA> for case 31"),
+        (lambda m, X, y: m.fit(X, np.array([*y[:-1], np.nan], object)), "got nan for case 31"),
+        (lambda m, X, y: m.fit(X, np.array([*y[:-1], 3], object)), "labels that can be sorted"),
+        (lambda m, X, y: m.partial_fit(X, [*y[:-1], None], ["a", "b"]), "got None for case 31"),
         (lambda m, X, y: m.fit([*X[:-1], np.full(9, np.nan)], y), "case 31 is all NaN"),
         (lambda m, X, y: m.fit([*X[:-1], np.full(9, np.inf)], y), "infinite"),
         (lambda m, X, y: m.fit(X, y, [-1.0 - np.arange(len(x)) for x in X]), "negative"),

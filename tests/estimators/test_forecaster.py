@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import r2_score
 
 from fractal.estimators import FractalForecaster
 from fractal.estimators._forecast_network import corrected_quantiles
@@ -129,9 +130,24 @@ def test_a_backtest_is_a_loop_over_origins(fitted):
     assert found["origins"] == 6
     assert found["mse"] == pytest.approx(np.mean(np.square(errors)), rel=1e-3)
     assert found["mae"] == pytest.approx(np.mean(np.abs(errors)), rel=1e-3)
-    targets = np.array([y[:, t : t + 6] for t in range(100, 115, 7)])
-    assert found["r2"] == pytest.approx(1 - found["mse"] / targets.var(), rel=1e-3)
     assert fitted.score(y) > 0.5
+
+
+def test_r2_is_the_mean_over_channels_each_against_its_own_mean(fitted):
+    y = waves(120) + np.array([[0], [1e6]])  # their levels explain nothing
+    y[0, 105] = np.nan
+    found = fitted.backtest(y[None], start=100, stride=7, keep=True)
+    pairs = zip(*(found[name].reshape(2, -1) for name in ("targets", "forecasts")), strict=True)
+    known = [(truth[~np.isnan(truth)], points[~np.isnan(truth)]) for truth, points in pairs]
+    expected = np.mean([r2_score(*one) for one in known])
+    assert found["r2"] == pytest.approx(expected, rel=1e-6)
+    assert found["r2"] < 0.99
+
+
+def test_r2_of_constant_targets_is_that_of_scikit_learn(fitted):
+    y = np.stack([np.full(120, 0.1), np.r_[np.zeros(114), np.ones(6)]])
+    found = fitted.backtest(y, start=114, keep=True)
+    assert found["r2"] == r2_score(found["targets"].T, found["forecasts"].T) == 0.5
 
 
 def test_a_backtest_of_unequal_series_has_a_start_for_each(fitted):
@@ -166,6 +182,59 @@ def test_shapes_are_those_of_the_series(fitted):
     assert fitted.predict_quantiles(y).shape == (2, 6, 3)
     assert (np.diff(fitted.predict_quantiles(y), axis=-1) >= 0).all()
     np.testing.assert_allclose(fitted.predict([y[1, :99]])[0, 0], fitted.predict(y[1, :99]))
+
+
+LINEAR = {**SMALL, "horizon": 6, "max_steps": 0}
+
+
+def long(y, start=0, names="ab"):
+    """The series (series, time) as a long table, with its rows in the order of time."""
+    table = pd.DataFrame(y.T, columns=list(names)).assign(time=start + np.arange(y.shape[1]))
+    return table.melt("time", var_name="id", value_name="load").sort_values(["time", "id"])
+
+
+def test_the_rows_of_a_data_frame_are_time_and_its_columns_channels():
+    y, known = waves(100), RNG.normal(size=(1, 106))
+    frame = pd.DataFrame(y.T, columns=["load", "wind"])
+    expected = FractalForecaster(**LINEAR).fit(y[None], known)
+    found = FractalForecaster(**LINEAR).fit(frame, pd.DataFrame(known.T))
+    ahead = pd.DataFrame(known[:, 100:].T)
+    assert found.predict(X=ahead).shape == (1, 2, 6)
+    np.testing.assert_array_equal(found.predict(X=ahead), expected.predict(X=known[:, 100:]))
+    np.testing.assert_array_equal(found.predict([frame], known), expected.predict(y[None], known))
+    timed = frame.assign(time=pd.date_range("2026-01-01", periods=100)).sample(frac=1)
+    np.testing.assert_array_equal(found.predict(timed, known), expected.predict(y[None], known))
+
+
+def test_a_long_table_has_several_series_which_an_update_finds_by_id(tmp_path):
+    y = waves(110)
+    expected = FractalForecaster(**LINEAR).fit(list(y[:, :100]))
+    FractalForecaster(**LINEAR).fit(long(y[:, :100])).save(tmp_path / "f")
+    found = FractalForecaster.load(tmp_path / "f")
+    assert found.ids_ == ["a", "b"]
+    np.testing.assert_array_equal(found.predict(), expected.predict())
+    found.update(long(y[::-1, 100:], 100, "ba").iloc[::-1])
+    np.testing.assert_array_equal(found.predict(), expected.update(list(y[:, 100:])).predict())
+    with pytest.raises(ValueError, match=r"^y must have the ids of fit, all and no others: 'b'$"):
+        found.update(long(y[:, 100:], 100, "ac"))
+
+
+@pytest.mark.parametrize(
+    ("y", "line"),
+    [
+        (pd.DataFrame({"x": [1.0, 2]}, index=[1, 0]), "must have its rows in the order of time"),
+        (pd.DataFrame({"x": pd.date_range("2026", periods=2)}), "must have numbers in column 'x'"),
+        (pd.DataFrame({"x": ["a", "b"]}), "must have numbers in column 'x'"),
+        (pd.DataFrame({"id": [1, 1], "x": [1, 2]}), "must have values only in its columns"),
+        (pd.DataFrame({"x": [1, 2]}, index=[[1, 1], [1, 2]]), "must have one index: call reset_"),
+        (pd.DataFrame({"time": [1, 1], "x": [1, 2]}), "must have distinct times"),
+        (pd.DataFrame(index=[1, 2]), "must not be empty"),
+    ],
+)
+def test_other_data_frames_are_one_line(y, line):
+    with pytest.raises(ValueError, match=f"^y {line}") as caught:
+        FractalForecaster(**LINEAR).fit(y)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_constant_series_is_forecast_by_its_value(fitted):
@@ -240,6 +309,14 @@ def test_invalid_series_and_settings_are_named_in_one_line(options, y, line):
     with pytest.raises(ValueError, match=f"^{line}") as caught:
         FractalForecaster(**{"horizon": 24, **options}).fit(y)
     assert "\n" not in str(caught.value)
+
+
+def test_too_little_memory_for_padded_series_is_one_line(monkeypatch):
+    monkeypatch.setattr("fractal._bounds.available_bytes", lambda: 1e8)
+    y = [np.zeros(100)] * 99 + [np.zeros(100_000)]
+    line = "memory for 100 series, padded to the longest, 100,000 steps: .*; fit series of similar"
+    with pytest.raises(ValueError, match=line):
+        FractalForecaster(**LINEAR).fit(y)
 
 
 def test_wrong_uses_of_a_fitted_forecaster_are_named(fitted):

@@ -2,10 +2,13 @@
 
 import copy
 import functools
+import pickle
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from fractal.estimators import FractalClassifier
 from fractal.nn import FractalSSM, SequenceModel
@@ -37,6 +40,32 @@ def test_streams_of_one_model_are_compiled_once_and_independent(fitted, waves):
         two.push(other[start : start + 4])
     np.testing.assert_allclose(np.concatenate(found), alone, rtol=1e-4)
     assert np.abs(alone - fitted.stream().push(other).probabilities).max() > 1e-3
+
+
+def test_estimators_have_compiled_streams_of_their_own_which_pickles_leave_out(fitted, waves):
+    other = pickle.loads(pickle.dumps(fitted))
+    one, _, two = fitted.stream(), other.stream(), fitted.stream()
+    assert one._model._extend is two._model._extend
+    for made in (copy.copy(fitted), pickle.loads(pickle.dumps(fitted)), clone(fitted)):
+        assert "_compiled" not in vars(made)
+    expected = fitted.predict_stream(waves[0][0][:4])
+    other.model_ = jax.tree.map(lambda x: 2 * x if eqx.is_inexact_array(x) else x, other.model_)
+    found = other.predict_stream(waves[0][0][:4])  # of its present model
+    assert np.abs(found.probabilities - expected.probabilities).max() > 1e-3
+
+
+def test_dates_continue_from_one_push_to_the_next(fitted, waves):
+    x, dates = waves[0][0][:9], np.datetime64("2026-03-01") + np.arange(9) * np.timedelta64(1, "s")
+    numbers = fitted.predict_stream(x, np.arange(9)).probabilities
+    stream = fitted.stream()
+    parts = [stream.push(x[:4], dates[:4]), stream.push(x[4:], dates[4:])]
+    np.testing.assert_array_equal(np.concatenate([one.probabilities for one in parts]), numbers)
+    with pytest.raises(ValueError, match=r"^times must be datetime64 values as before$"):
+        stream.push(x[:1], [99.0])
+    with pytest.raises(ValueError, match=r"^times must be later than the last one, 8, got 3$"):
+        stream.push(x[:1], dates[3:4])
+    with pytest.raises(ValueError, match=r"^times must have one entry per step, \(9,\), got \(\)$"):
+        fitted.stream().push(x, 0.01)
 
 
 def test_a_bidirectional_model_has_no_stream(fitted, waves):

@@ -81,6 +81,45 @@ def test_a_warm_start_continues_from_the_last_weights(waves, tmp_path):
             one.partial_fit(X, y)
 
 
+@pytest.mark.parametrize("made", [FractalClassifier, FractalRegressor])
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(waves, made):
+    X, targets = waves[0], np.arange(32) % 4
+    model = made(**TINY).fit(X, targets)
+    before, expected = dict(vars(model)), model.predict(X)
+    for wrong in ({"lr": -1.0}, {"width": -1}):
+        for method in (model.fit, model.partial_fit):
+            model.set_params(**wrong)
+            with pytest.raises(ValueError, match=next(iter(wrong))):
+                method([9 * x[:20] - 4 for x in X], targets[::-1] // 2)
+            assert {name for name, one in vars(model).items() if before[name] is not one} == {
+                *wrong
+            }
+            model.set_params(**{name: before[name] for name in wrong})
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def test_too_little_memory_for_a_batch_is_one_line_before_the_training(waves, monkeypatch):
+    monkeypatch.setattr("fractal._bounds.available_bytes", lambda: 5e7)
+    X, line = np.ones((8, 100_000)), "batches of 8 cases of up to 100,000 steps: at least 0.2 GB"
+    for train in (FractalClassifier(**TINY).fit, FractalRegressor(**TINY).partial_fit):
+        with pytest.raises(ValueError, match=f"{line} needed, .*; lower batch_size, width"):
+            train(X, np.arange(8) % 2)
+
+
+@pytest.mark.parametrize("wrong", [{"width": -1}, {"clock": "fast"}])
+def test_a_first_partial_fit_that_fails_sets_nothing(waves, wrong):
+    X, y = waves
+    for made, arguments in (
+        (FractalClassifier, (y, ["slow", "fast"])),
+        (FractalRegressor, (np.arange(32.0),)),
+    ):
+        model = made(**TINY | wrong)
+        before = set(vars(model))
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            model.partial_fit(X, *arguments)
+        assert set(vars(model)) == before
+
+
 def test_one_compiled_step_serves_all_learning_rates_and_weight_decays(waves, monkeypatch):
     traced = []
 

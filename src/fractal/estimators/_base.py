@@ -1,6 +1,7 @@
 """What the classifier and the regressor share: settings, model, training, streams."""
 
 import abc
+import copy
 import dataclasses
 import functools
 from typing import Any
@@ -13,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count
 from .._errors import UserError
-from ..nn import FractalSSM, SequenceModel
+from ..nn import FractalSSM, SequenceModel, Streaming
+from ._bounds import check_training_memory
 from ._cases import CaseSet, check_channels, read_cases
 from ._fit import Examples, Loss, outputs_of, train_model
 from ._fit_settings import FitSettings, fit_settings
@@ -33,6 +35,7 @@ class SeriesEstimator(BaseEstimator):
     _preparation: Preparation
     _model_settings: dict[str, Any]
     model_: SequenceModel
+    _compiled: tuple[SequenceModel, Streaming] | None = None  # the model that streams are of
 
     def __init__(
         self,
@@ -106,6 +109,11 @@ class SeriesEstimator(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle and copy keep: all but compiled programs."""
+        state: Any = super().__getstate__()
+        return {name: one for name, one in state.items() if name != "_compiled"}
+
     def stream(self) -> Stream:
         """A stream: `push` samples as they arrive, and get a prediction after each of them.
 
@@ -116,7 +124,11 @@ class SeriesEstimator(BaseEstimator):
             raise UserError(
                 "must be False for streams: refit the estimator", argument="bidirectional"
             )
-        return Stream(self.model_, self._preparation, self._answers)
+        if self._compiled is None or self._compiled[0] is not self.model_:
+            self._compiled = self.model_, Streaming(self.model_)
+        streaming = copy.copy(self._compiled[1])  # streams share compiled programs, not the state
+        streaming.state = self.model_.initial_state()
+        return Stream(streaming, self._preparation, self._answers)
 
     @abc.abstractmethod
     def _answers(self, outputs: np.ndarray) -> Any:
@@ -157,8 +169,9 @@ class SeriesEstimator(BaseEstimator):
         if not warm:
             self._preparation = learn_preparation(cases)
         self._set_shapes(cases)
-        examples = Examples(self._preparation.apply(cases), targets, weights)
         model = self.model_ if warm else self._new_model(settings, cases, outputs)
+        check_training_memory(model, cases.lengths, settings.schedule.batch)
+        examples = Examples(self._preparation.apply(cases), targets, weights)
         rng = np.random.default_rng(settings.schedule.seed)
         kept, held = hold_out(len(cases), settings.held_out, strata, rng)
         trained = train_model(
@@ -198,6 +211,7 @@ class SeriesEstimator(BaseEstimator):
             self.model_, self._opt_state = self._new_model(settings, cases, outputs), None
             self._model_settings = self._settings_of_model()
             self.history_, self.best_epoch_ = [], 0
+        check_training_memory(self.model_, cases.lengths, settings.schedule.batch)
         examples = Examples(self._preparation.apply(cases), targets, weights)
         schedule = dataclasses.replace(
             settings.schedule,

@@ -72,16 +72,29 @@ def read_cases(X: Any, times: Any = None, *, estimator: Any = None) -> CaseSet:
     return CaseSet(values, stamps, ids)
 
 
-def read_case(x: Any, times: Any = None, *, argument: str = "x") -> CaseSet:
-    """Read one series (channels, time) or (time,), whose last values may be missing."""
+def read_case(
+    x: Any, times: Any = None, *, argument: str = "x", origin: np.datetime64 | None = None
+) -> CaseSet:
+    """Read one series (channels, time) or (time,), whose last values may be missing.
+
+    Dates become seconds since `origin`, by default the first of them.
+    """
     values = _case(argument, x)
-    stamps = None if times is None else [_times(_numbers("times", times), None)]
-    if stamps is not None and stamps[0].shape != (len(values),):
+    if times is None:
+        return CaseSet([values], None)
+    stamps = _numbers("times", times, origin)
+    if stamps.shape != (len(values),):
         raise UserError(
-            f"must have one entry per step, ({len(values)},), got {stamps[0].shape}",
+            f"must have one entry per step, ({len(values)},), got {stamps.shape}",
             argument="times",
         )
-    return CaseSet([values], stamps)
+    return CaseSet([values], [_times(stamps, None)])
+
+
+def first_date(times: Any) -> np.datetime64 | None:
+    """The first of datetime64 times; None if times are numbers or not given."""
+    array = _array(times)
+    return array.flat[0] if array.dtype.kind == "M" and array.size else None
 
 
 def check_channels(cases: CaseSet, channels: int, estimator: Any) -> None:
@@ -178,6 +191,12 @@ def _stamps(given: Any, lengths: list[int]) -> list[np.ndarray]:
         shared = np.asarray(given)
     except ValueError:
         shared = np.empty(len(lengths), object)
+    if shared.ndim == 0:
+        raise UserError(
+            f"must be the times of the samples, (time,) for all cases or one array per case, "
+            f"got {given!r:.60}",
+            argument="times",
+        )
     if shared.ndim == 1 and shared.dtype != object:
         read = [_numbers("times", shared)] * len(lengths)
     else:
@@ -195,14 +214,21 @@ def _stamps(given: Any, lengths: list[int]) -> list[np.ndarray]:
     return read
 
 
-def _numbers(argument: str, value: Any) -> np.ndarray:
-    """Numbers, or datetime64 values as seconds since the first."""
+def _array(value: Any) -> np.ndarray:
+    """An array; an array of None if rows are of unequal lengths."""
     try:
-        array = np.asarray(value)
+        return np.asarray(value)
     except ValueError:
-        array = np.asarray(None)
+        return np.asarray(None)
+
+
+def _numbers(argument: str, value: Any, origin: np.datetime64 | None = None) -> np.ndarray:
+    """Numbers, or datetime64 values as seconds since `origin`, by default since the first."""
+    array = _array(value)
+    if origin is not None and array.size and array.dtype.kind != "M":
+        raise UserError("must be datetime64 values as before", argument=argument)
     if array.dtype.kind == "M" and array.size:
-        array = (array - array.flat[0]) / np.timedelta64(1, "s")
+        array = (array - (array.flat[0] if origin is None else origin)) / np.timedelta64(1, "s")
     elif array.dtype.kind == "m":
         array = array / np.timedelta64(1, "s")
     if array.dtype.kind not in "biuf":

@@ -9,7 +9,6 @@ from jaxtyping import Array, Float
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._checks import check_positive
 from .._errors import UserError
@@ -17,7 +16,8 @@ from ._base import SeriesEstimator
 from ._calibration import fit_temperature, probabilities
 from ._cases import read_cases
 from ._saved import decode_labels, encode_labels, load_estimator, save_estimator
-from ._targets import one_per_case
+from ._targets import labels_of
+from ._unchanged import unchanged_on_error
 
 
 class StreamPrediction(NamedTuple):
@@ -114,8 +114,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         An interrupt (Ctrl-C) ends the fit, without a refit, and keeps the best weights so far.
         """
         cases = read_cases(X, times, estimator=self)
-        labels = one_per_case(y, cases)
-        check_classification_targets(labels)
+        labels = labels_of(y, cases)
         classes, codes = np.unique(labels, return_inverse=True)
         if len(cases) < 2 or len(classes) < 2:
             raise UserError(
@@ -127,11 +126,12 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
             codes = self._codes(labels)
             classes = self.classes_
         weights = self._case_weights(classes, labels)
-        held, logits = self._fit_cases(
-            cases, codes.astype(np.int32), weights, codes, len(classes), cross_entropy
-        )
-        self.classes_ = classes
-        self.temperature_ = fit_temperature(logits, codes[held], weights[held])
+        with unchanged_on_error(self):
+            held, logits = self._fit_cases(
+                cases, codes.astype(np.int32), weights, codes, len(classes), cross_entropy
+            )
+            self.classes_ = classes
+            self.temperature_ = fit_temperature(logits, codes[held], weights[held])
         return self
 
     def partial_fit(
@@ -147,21 +147,21 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
         - `classes`: all classes, in the first call.
         """
         cases = read_cases(X, times, estimator=self)
-        labels = one_per_case(y, cases)
-        check_classification_targets(labels)
-        if not self.__sklearn_is_fitted__():
-            if classes is None:
-                raise UserError(
-                    "must be given in the first call of partial_fit", argument="classes"
-                )
-            self.classes_, self.temperature_ = np.unique(classes), 1.0
-            if len(self.classes_) < 2:
-                raise UserError("must contain at least two classes", argument="classes")
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        labels = labels_of(y, cases)
+        first = not self.__sklearn_is_fitted__()
+        if first and classes is None:
+            raise UserError("must be given in the first call of partial_fit", argument="classes")
+        found = self.classes_ if classes is None else np.unique(classes)
+        if first and len(found) < 2:
+            raise UserError("must contain at least two classes", argument="classes")
+        if not first and not np.array_equal(found, self.classes_):
             raise UserError("must be those of the first call", argument="classes")
-        codes = self._codes(labels)
-        weights = self._case_weights(self.classes_, labels)
-        self._partial_fit(cases, codes.astype(np.int32), weights, len(self.classes_), cross_entropy)
+        with unchanged_on_error(self):
+            if first:
+                self.classes_, self.temperature_ = found, 1.0
+            codes = self._codes(labels).astype(np.int32)
+            weights = self._case_weights(self.classes_, labels)
+            self._partial_fit(cases, codes, weights, len(self.classes_), cross_entropy)
         return self
 
     def predict(self, X: Any, times: Any = None) -> np.ndarray:
@@ -175,7 +175,7 @@ class FractalClassifier(ClassifierMixin, SeriesEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, times: Any = None) -> float:
         """The accuracy of `predict`. Arguments: see `fit`."""
-        labels = one_per_case(y, self._read(X, times))
+        labels = labels_of(y, self._read(X, times))
         return float(accuracy_score(labels, self.predict(X, times), sample_weight=sample_weight))
 
     def predict_stream(self, x: Any, times: Any = None) -> StreamPrediction:

@@ -57,6 +57,12 @@ class MemoryFeatures(TransformerMixin, BaseEstimator):
         self.n_features_in_ = int(cases.lengths.max())
         return self
 
+    def fit_transform(
+        self, X: Any, y: Any = None, **fit_params: Any
+    ) -> Float[np.ndarray, "cases features"]:
+        """`fit`, then `transform`, both with the same `times` if they are given."""
+        return self.fit(X, y, **fit_params).transform(X, **fit_params)
+
     def transform(self, X: Any, times: Any = None) -> Float[np.ndarray, "cases features"]:
         """The features of each series. Arguments: see `FractalClassifier.fit`."""
         check_is_fitted(self)

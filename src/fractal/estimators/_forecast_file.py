@@ -18,7 +18,7 @@ from ._forecast_network import initial_states
 from ._forecast_settings import forecast_settings
 from ._histories import Layout
 from ._lag_regression import LagRegression
-from ._saved_settings import decode_settings, encode_settings
+from ._saved_settings import decode_settings, encode_settings, plain
 
 _FORMAT, _VERSION = "fractal.forecaster", 1
 _STREAM = ("recent", "features", "covariates")
@@ -43,6 +43,7 @@ def save_forecaster(path: str | os.PathLike, forecaster: Any) -> None:
         "period": model.linear.period,
         "penalty": str(model.linear.penalty),
         "layout": list(forecaster.layout_),
+        "ids": _plain_ids(forecaster.ids_),
         "steps": forecaster.n_steps_,
         "share": model.share,
         "history": forecaster.history_,
@@ -50,6 +51,13 @@ def save_forecaster(path: str | os.PathLike, forecaster: Any) -> None:
     metadata = {"format": _FORMAT, "version": str(_VERSION)}
     metadata["settings"] = json.dumps(settings)
     write_tensors(path, {n: np.ascontiguousarray(x) for n, x in tensors.items()}, metadata)
+
+
+def _plain_ids(ids: list[Any] | None) -> list[Any] | None:
+    try:
+        return plain(ids)
+    except TypeError as error:
+        raise UserError(f"an id {error}: it cannot be saved") from None
 
 
 def load_forecaster(path: str | os.PathLike, cls: Any) -> Any:
@@ -72,6 +80,7 @@ def _restore(made: Any, tensors: dict[str, np.ndarray], found: dict[str, Any]) -
     """Set the fitted attributes of a forecaster."""
     settings = forecast_settings(made)
     made.layout_ = Layout(*(check_count("layout", one, 0) for one in found["layout"]))
+    made.ids_ = found.get("ids")  # not in files of earlier versions
     made.n_steps_, made.history_ = int(found["steps"]), list(found["history"])
     rows = made.layout_.series * made.layout_.channels
     lags, covariates = len(tensors["weights"]), len(tensors["covariate_mean"])

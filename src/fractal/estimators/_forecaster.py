@@ -12,9 +12,11 @@ from sklearn.exceptions import NotFittedError
 from .._checks import check_count, check_flag
 from .._errors import UserError
 from ._backtest import rolling_errors
+from ._bounds import check_history_memory
 from ._forecast_file import load_forecaster, save_forecaster
 from ._forecast_fit import fit_forecast
 from ._forecast_settings import forecast_settings
+from ._frames import covariates_in, in_order, series_of
 from ._histories import Histories, Layout, covariates_of, read_histories
 
 
@@ -38,7 +40,8 @@ class FractalForecaster(BaseEstimator):
     True
 
     **Attributes** after `fit`: `context_`, the number of last values that the linear part reads;
-    `history_`, the losses of the network, and `n_steps_`, the step of its best weights.
+    `history_`, the losses of the network, and `n_steps_`, the step of its best weights; `ids_`, the
+    ids of the series if they were given as a long table, else None.
     """
 
     def __init__(
@@ -100,18 +103,23 @@ class FractalForecaster(BaseEstimator):
         **Arguments:**
 
         - `y`: (time,), (series, time), (series, channels, time), or a list of (time,) or
-          (channels, time) arrays of different lengths. NaN is missing.
+          (channels, time) arrays of different lengths. NaN is missing. The rows of a pandas data
+          frame are steps of time, its columns the channels of one series. With the columns `id`
+          and `time` it contains several series, in the order of their first rows. Consecutive
+          rows are consecutive steps: a missing time needs a row of NaN.
         - `X`: covariates that are known in advance, (covariates, time) for all series or
-          (series, covariates, time), aligned with `y`; later steps are ignored.
+          (series, covariates, time), or a data frame with a row per step; aligned with `y`,
+          later steps are ignored.
 
         An interrupt (Ctrl-C) ends the training and keeps the best network so far.
         """
         settings = forecast_settings(self)
-        histories, layout = read_histories(y, X)
-        self.model_, self.n_steps_, self.history_ = fit_forecast(settings, histories)
-        self.context_, self.layout_ = self.model_.lags, layout
-        prepared = self.model_.prepared(histories)
-        self.state_ = self.model_.read(self.model_.start(prepared), prepared)
+        histories, layout, ids = _read(y, X)
+        model, steps, history = fit_forecast(settings, histories)
+        prepared = model.prepared(histories)
+        self.state_ = model.read(model.start(prepared), prepared)
+        self.model_, self.n_steps_, self.history_ = model, steps, history
+        self.context_, self.layout_, self.ids_ = model.lags, layout, ids
         return self
 
     def predict(self, y: Any = None, X: Any = None) -> Any:
@@ -140,11 +148,11 @@ class FractalForecaster(BaseEstimator):
         **Arguments:**
 
         - `y`: the next values, in the layout of the series of `fit`; any number of steps, of which
-          all may be missing.
+          all may be missing. A long table has the ids of `fit`, in any order.
         - `X`: covariates of these steps.
         """
         self._check_fitted()
-        histories, layout = read_histories(y, X, continued=True)
+        histories, layout, _ = _read(y, X, ids=self.ids_, continued=True)
         if (layout.series, layout.channels) != (self.layout_.series, self.layout_.channels):
             raise UserError(
                 f"must have {self.layout_.series} series of {self.layout_.channels} channels as "
@@ -175,14 +183,20 @@ class FractalForecaster(BaseEstimator):
         - `keep`: whether to return the `forecasts` and `targets` too, (origins, horizon), row by
           row; missing targets are NaN.
 
-        **Returns:** `origins` (their number), `mse` and `mae`, `naive_mse` (of the last value),
-        `mse_by_step` (of each step of the horizon), `r2` (1 − mse / variance of the targets),
-        `pinball` (mean over levels) and `coverage` (share of values below each quantile).
+        **Returns:** `origins` (their number), `mse` and `mae`, `naive_mse` (mse of the last value
+        as forecast), `mse_by_step` (of each step of the horizon), `r2`, `pinball` (mean over
+        levels) and `coverage` (share of values below each quantile).
+
+        Errors are means over all targets of all channels and series, in the units of `y` (`mse`:
+        their square). If channels have different units or scales, the largest dominates these
+        means: standardize them first. `r2` has no unit: it is computed for each channel of each
+        series against the mean of its own targets, then averaged, as
+        `sklearn.metrics.r2_score(multioutput="uniform_average")` does.
         """
         self._check_fitted()
         stride = check_count("stride", stride, smallest=1)
         keep = check_flag("keep", keep)
-        histories, layout = read_histories(y, X)
+        histories, layout, _ = _read(y, X)
         first = _first_origins(start, histories, layout)
         if (histories.lengths < first + self.model_.horizon).all():
             raise UserError(
@@ -193,7 +207,10 @@ class FractalForecaster(BaseEstimator):
         return rolling_errors(self.model_, histories, first, stride, keep)
 
     def score(self, y: Any, X: Any = None) -> float:
-        """Coefficient of determination R² of `backtest` over the second half of the series."""
+        """Coefficient of determination R² of `backtest` over the second half of the series.
+
+        The mean over channels and series.
+        """
         return self.backtest(y, X)["r2"]
 
     def save(self, path: str | os.PathLike) -> None:
@@ -218,15 +235,26 @@ class FractalForecaster(BaseEstimator):
         self._check_fitted()
         model, horizon = self.model_, self.model_.horizon
         if y is None:
-            ahead = model.covariates.applied(covariates_of(X, self.layout_), horizon)
+            known = covariates_of(covariates_in(X), self.layout_)
+            ahead = model.covariates.applied(known, horizon)
             return *model.ahead(self.state_, ahead), self.layout_
-        histories, layout = read_histories(y, X)
+        histories, layout, _ = _read(y, X)
         time = histories.values.shape[1]
         prepared = model.prepared(histories, horizon)
         if model.covariates.size and (histories.lengths < time).any():
             raise UserError("must have series of equal length with covariates", argument="y")
         state = model.read(model.start(prepared), prepared)
         return *model.ahead(state, prepared.histories.covariates[:, time:]), layout
+
+
+def _read(
+    y: Any, X: Any, *, ids: list[Any] | None = None, continued: bool = False
+) -> tuple[Histories, Layout, list[Any] | None]:
+    """Series and covariates of any form, and the ids of series; in the order of `ids` if given."""
+    series, found = series_of(y)
+    series = in_order(series, found, ids)
+    check_history_memory(series)
+    return *read_histories(series, covariates_in(X), continued=continued), found
 
 
 def _first_origins(

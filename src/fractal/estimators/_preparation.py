@@ -13,6 +13,7 @@ What `fit` learns is applied to all later cases:
 """
 
 import dataclasses
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,7 @@ class Preparation:
     - `indicators`: which channels had missing values.
     - `unit`: median interval between samples; 1 without times.
     - `center`, `knee`: c and d of compressed channels; d = 0 for others.
+    - `timed`: whether the training set had times.
     """
 
     mean: Float[np.ndarray, " channels"]
@@ -55,6 +57,7 @@ class Preparation:
     unit: float
     center: Float[np.ndarray, " channels"]
     knee: Float[np.ndarray, " channels"]
+    timed: bool = False
 
     @property
     def inputs(self) -> int:
@@ -63,12 +66,22 @@ class Preparation:
 
     def apply(self, cases: CaseSet) -> list[CaseInputs]:
         """Inputs for whole cases."""
+        self.warn_without_times(cases.times)
         stamps = [None] * len(cases) if cases.times is None else cases.times
         start = self.start()
         return [
             self.extend(values, times, start)[0]
             for values, times in zip(cases.values, stamps, strict=True)
         ]
+
+    def warn_without_times(self, times: object) -> None:
+        """Warn if times are None here, but were given in the training set."""
+        if self.timed and times is None:
+            warnings.warn(
+                "times were given in fit, but not here: every sample is taken to last "
+                f"{self.unit:g}, the median interval of the training set",
+                stacklevel=5,
+            )
 
     def start(self) -> Filling:
         """Before the first sample: the mean in place of an observed value."""
@@ -115,7 +128,8 @@ def learn_preparation(cases: CaseSet) -> Preparation:
         gaps = np.concatenate([np.diff(times) for times in cases.times])
         unit = float(np.median(gaps)) if len(gaps) else 1.0
     missing = np.asarray((~observed).any(axis=0))
-    return Preparation(mean * size, scale, missing, unit, center, knee)
+    timed = cases.times is not None
+    return Preparation(mean * size, scale, missing, unit, center, knee, timed)
 
 
 def _heavy_tails(

@@ -15,6 +15,7 @@ from ._base import SeriesEstimator
 from ._cases import CaseSet, read_cases
 from ._saved import load_estimator, save_estimator
 from ._targets import one_per_case
+from ._unchanged import unchanged_on_error
 
 
 class FractalRegressor(RegressorMixin, SeriesEstimator):
@@ -54,11 +55,12 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
             raise UserError(
                 f"must contain at least two cases, got {len(cases)} sample", argument="X"
             )
-        warm = self.warm_start and self.__sklearn_is_fitted__()
-        if not warm:
-            self._learn_scale(targets)
-        scaled = self._scaled(targets)
-        self._fit_cases(cases, scaled, np.ones(len(cases)), None, scaled.shape[1], squared_error)
+        weights = np.ones(len(cases))
+        with unchanged_on_error(self):
+            if not (self.warm_start and self.__sklearn_is_fitted__()):
+                self._learn_scale(targets)
+            scaled = self._scaled(targets)
+            self._fit_cases(cases, scaled, weights, None, scaled.shape[1], squared_error)
         return self
 
     def partial_fit(self, X: Any, y: Any, times: Any = None) -> "FractalRegressor":
@@ -67,10 +69,11 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
         Scales and durations are learned in the first call. Arguments: see `fit`.
         """
         cases, targets = self._read_targets(X, y, times)
-        if not self.__sklearn_is_fitted__():
-            self._learn_scale(targets)
-        scaled = self._scaled(targets)
-        self._partial_fit(cases, scaled, np.ones(len(cases)), scaled.shape[1], squared_error)
+        with unchanged_on_error(self):
+            if not self.__sklearn_is_fitted__():
+                self._learn_scale(targets)
+            scaled = self._scaled(targets)
+            self._partial_fit(cases, scaled, np.ones(len(cases)), scaled.shape[1], squared_error)
         return self
 
     def predict(self, X: Any, times: Any = None) -> np.ndarray:

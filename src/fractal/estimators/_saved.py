@@ -37,6 +37,7 @@ def save_estimator(path: str | os.PathLike, estimator: Any) -> None:
             "unit": preparation.unit,
             "center": preparation.center.tolist(),
             "knee": preparation.knee.tolist(),
+            "timed": preparation.timed,
         },
         "fitted": estimator._fitted(),
     }
@@ -81,7 +82,7 @@ def _preparation(found: dict[str, Any]) -> Preparation:
         raise ValueError("its scales have inconsistent shapes")
     if not (np.isfinite(scales).all() and (scale > 0).all() and (knee >= 0).all() and unit > 0):
         raise ValueError("its scales are not positive and finite")
-    return Preparation(mean, scale, indicators, unit, center, knee)
+    return Preparation(mean, scale, indicators, unit, center, knee, bool(found.get("timed")))
 
 
 def encode_labels(classes: np.ndarray) -> dict[str, Any]:

@@ -1,29 +1,16 @@
 """A stream of samples: a prediction after each of them."""
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._errors import UserError
-from ..nn import SequenceModel, Streaming
-from ._cases import read_case
+from ..nn import Streaming
+from ._cases import first_date, read_case
 from ._preparation import Preparation
 
 _BLOCKS = (256, 16)  # steps of the compiled blocks; the remaining samples are single steps
-
-_compiled: tuple[SequenceModel, Streaming] | None = None  # of the last model that had a stream
-
-
-def _streaming(model: SequenceModel) -> Streaming:
-    """A new stream of a model. The streams of one model share its compiled programs."""
-    global _compiled
-    if _compiled is None or _compiled[0] is not model:
-        _compiled = model, Streaming(model)
-    stream = copy.copy(_compiled[1])
-    stream.state = model.initial_state()
-    return stream
 
 
 class Stream:
@@ -35,12 +22,13 @@ class Stream:
 
     def __init__(
         self,
-        model: SequenceModel,
+        model: Streaming,
         preparation: Preparation,
         answers: Callable[[np.ndarray], Any],
     ):
-        self._model, self._preparation, self._answers = _streaming(model), preparation, answers
+        self._model, self._preparation, self._answers = model, preparation, answers
         self._last = preparation.start()
+        self._origin: np.datetime64 | None = None  # of times that are dates
 
     def push(self, samples: Any, times: Any = None) -> Any:
         """The predictions after each of the next samples.
@@ -50,7 +38,8 @@ class Stream:
         - `samples`: the next samples, (channels, time) or (time,); NaN is a missing value.
         - `times`: their times, (time,), later than those before; in all calls or in none.
         """
-        case = read_case(samples, times, argument="samples")
+        origin = self._origin if self._started else first_date(times)
+        case = read_case(samples, times, argument="samples", origin=origin)
         channels = len(self._preparation.mean)
         if case.channels != channels:
             raise UserError(
@@ -65,6 +54,9 @@ class Stream:
             raise UserError(
                 f"must be later than the last one, {before:g}, got {stamps[0]:g}", argument="times"
             )
+        if not self._started:
+            self._preparation.warn_without_times(stamps)
+        self._origin = origin
         series, self._last = self._preparation.extend(case.values[0], stamps, self._last)
         outputs, start = [], 0
         while start < len(series.values):

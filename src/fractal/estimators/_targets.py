@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from .._errors import UserError
 from ._cases import CaseSet
@@ -43,3 +44,28 @@ def one_per_case(y: Any, cases: CaseSet, *, columns: bool = False) -> np.ndarray
             argument="y",
         )
     return array
+
+
+def labels_of(y: Any, cases: CaseSet) -> np.ndarray:
+    """The label of each case; none is missing, and they can be sorted."""
+    labels = one_per_case(y, cases)
+    given = y if isinstance(y, list | tuple) else labels  # NumPy makes text of NaN among text
+    for index, label in enumerate(given):
+        if _is_missing(label):
+            raise UserError(
+                f"must have a label for every case, got {label!r} for case {index}", argument="y"
+            )
+    try:
+        check_classification_targets(labels)
+        np.unique(labels)
+    except TypeError:
+        raise UserError("must have labels that can be sorted", argument="y") from None
+    return labels
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, NaT or NA."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # NA of pandas is neither true nor false
+        return True
