@@ -78,8 +78,10 @@ def test_times_in_milliseconds_are_on_a_grid_at_any_rate(write, rate, count, dat
 
 def test_irregular_times_are_refused_also_where_they_are_rounded(write):
     times = np.cumsum(np.random.default_rng(0).integers(30, 36, 50)) / 1000
-    with pytest.raises(UserError, match="is not on a regular grid"):
-        read_records(write("i.csv", table(f"{x:.3f}" for x in times)))
+    days = [*range(0, 100, 10), 101]
+    for stamps in ([f"{x:.3f}" for x in times], days, days[-5:]):
+        with pytest.raises(UserError, match="is not on a regular grid"):
+            read_records(write("i.csv", table(stamps)))
 
 
 def test_a_gap_in_rounded_times_is_filled_in(write):
@@ -94,5 +96,8 @@ def test_columns_without_values_and_numbers_of_rows_are_not_forecast(write):
     assert found.channels == ["v"]
     assert "without values: empty, column 5, not forecast: row id 'id'" in found.summary
     with pytest.raises(UserError, match="column 'empty' has no values"):
-        read_records(write("e.csv", text), targets=["empty"])
+        read_records(write("e.csv", text), targets=["v", "empty"])
+    several = "id,t,v,w\nA,1,1,1\nA,2,2,2\nB,1,3,\nB,2,4,\n"
+    with pytest.raises(UserError, match="column 'w' has no values in series 'B'"):
+        read_records(write("s.csv", several))
     assert read_records(write("o.csv", "t,id\n1,4\n2,5\n3,9\n")).channels == ["id"]

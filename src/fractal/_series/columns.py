@@ -67,13 +67,12 @@ def make_column(
     - `places`: the name of a row for errors.
     - `comma`: whether numbers are written with a decimal comma.
     """
-    values = _numbers(cells, comma)
+    plain = [_plain(cell) for cell in cells] if comma else cells
+    values = _numbers(plain)
     given = np.array([cell.lower() not in MISSING for cell in cells], bool)
     wrong = given & np.isnan(values)
     if not wrong.any():
-        if comma:
-            cells = [_plain(cell) if DECIMAL_COMMA.fullmatch(cell) else cell for cell in cells]
-        return Column(name, "number", values, cells)
+        return Column(name, "number", values, plain)
     if found := _times(cells, given):
         return Column(name, "time", found[0], cells, "", *found[1:])
     row = int(wrong.argmax())
@@ -87,33 +86,37 @@ def is_value(cell: str) -> bool:
     """Whether a cell is a number, a date or missing: not a name."""
     return (
         cell.lower() in MISSING
-        or number_of(cell, True) is not None
+        or number_of(cell) is not None
         or _times([cell], np.ones(1, bool)) is not None
     )
 
 
-def number_of(cell: str, comma: bool) -> float | None:
-    """The number in a cell; None if it is none."""
+def number_of(cell: str) -> float | None:
+    """The number in a cell, with a decimal point or comma; None if it is none."""
     try:
-        return float(_plain(cell) if comma and DECIMAL_COMMA.fullmatch(cell) else cell)
+        return float(_plain(cell))
     except ValueError:
         return None
 
 
 def _plain(cell: str) -> str:
-    """A number with a decimal comma as one with a decimal point."""
-    return cell.replace(".", "").replace(",", ".")
+    """A number with a decimal comma as one with a decimal point; other cells as they are."""
+    return cell.replace(".", "").replace(",", ".") if DECIMAL_COMMA.fullmatch(cell) else cell
 
 
-def _numbers(cells: Sequence[str], comma: bool) -> Float[np.ndarray, " rows"]:
+def _numbers(cells: Sequence[str]) -> Float[np.ndarray, " rows"]:
     """The cells as numbers; NaN for others."""
-    if not comma:
-        try:
-            return np.array(cells, dtype=np.float64)
-        except ValueError:
-            pass
-    found = (number_of(cell, comma) for cell in cells)
-    return np.array([math.nan if one is None else one for one in found], float)
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        return np.array([_number(cell) for cell in cells], float)
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
 
 
 def as_dates(column: Column) -> Column:

@@ -52,7 +52,7 @@ def _are_spaced_numbers(lines: Sequence[str]) -> bool:
     if not rows or len(rows[0]) == 1 or len({len(row) for row in rows}) > 1:
         return False
     return all(
-        is_value(row[0]) and all(number_of(cell, False) is not None for cell in row[1:])
+        is_value(row[0]) and all(number_of(cell) is not None for cell in row[1:])
         for row in rows[1:] or rows
     )
 
@@ -62,15 +62,15 @@ def has_decimal_commas(columns: Iterable[Sequence[str]], separator: str) -> bool
 
     In a table separated by commas, 1,234 may be a thousand: another number must have a fraction.
     """
-    marked = {cell for column in columns for cell in column if "," in cell or "." in cell}
-    numbers = [cell for cell in marked if number_of(cell, True) is not None]
-    fractions = [
+    cells = [cell for column in columns for cell in column if "," in cell or "." in cell]
+    fractions = (
         cell
-        for cell in numbers
+        for cell in cells
         if "," in cell and not (separator == "," and _THOUSANDS.fullmatch(cell))
-    ]
-    return bool(fractions) and all(
-        "." not in cell or DECIMAL_COMMA.fullmatch(cell) for cell in numbers
+    )
+    return any(map(DECIMAL_COMMA.fullmatch, fractions)) and all(
+        "." not in cell or DECIMAL_COMMA.fullmatch(cell) or number_of(cell) is None
+        for cell in cells
     )
 
 
@@ -101,6 +101,6 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
     names = {index: first[index] for index, word in enumerate(words) if word}
     if len(cells) < 3 or any(row[index] == name for index, name in names.items() for row in rest):
         return False
-    numbers = np.array([number_of(cell, True) for cell in cells], float)
+    numbers = np.array([number_of(cell) for cell in cells], float)
     known = any(name.lower() in (*LABELS, *IDS, *TIMES) for name in names.values())
     return bool((np.diff(numbers) > 0).all()) and (known or is_regular(numbers))

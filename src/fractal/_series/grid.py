@@ -16,6 +16,7 @@ _MOST_GAPS = 50  # times as many steps as samples: a wrong date, not a gap
 _MOST_DECIMALS = 9
 _OFF_GRID = 0.01  # steps by which a time may differ from the grid
 _FEWEST_UNITS = 5  # of the last digit per step, where times are rounded
+_FEWEST_ROUNDED = 10  # times from which a rounded grid is told from an irregular one
 _DAY = 86400.0
 _EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -121,7 +122,7 @@ def _rounded_grid(
 
     Differences then vary by the resolution, about a step that is not a multiple of it.
     """
-    if step < _FEWEST_UNITS * resolution:
+    if step < _FEWEST_UNITS * resolution or len(values) < _FEWEST_ROUNDED:
         return None
     gaps = np.diff(values)
     mean = gaps[np.abs(gaps - step) < 1.01 * resolution].mean()

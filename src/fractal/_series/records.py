@@ -65,9 +65,6 @@ def records_of(
         chosen, left_out = [table.column(name, "target") for name in targets], []
     else:
         chosen, left_out = _to_forecast(table, special)
-    for column in chosen:
-        if not column.has_numbers and column.kind == "number":
-            raise UserError(f"{table.path}: column {column.name!r} has no values")
     both = set(targets) & set(covariates)
     if both:
         raise UserError(f"{min(both)!r} is a target too", argument="covariates")
@@ -75,6 +72,8 @@ def records_of(
     y = table.numbers(chosen)
     x = table.numbers(known) if known else np.zeros((0, len(table)))
     found = [_record(table, name, rows, y, x, times) for name, rows in rows_of.items()]
+    for record in found:
+        _check_channels(table, record, chosen)
     parts = [
         f"{table.summary}: {counted(len(found), 'series')[:-1] if len(found) > 1 else '1 series'}"
     ]
@@ -158,6 +157,14 @@ def _record(
             argument="covariates",
         )
     return Record(name, y[:, :end], x, grid)
+
+
+def _check_channels(table: DataTable, record: Record, columns: Sequence[Column]) -> None:
+    empty = np.isnan(record.values).all(axis=1)
+    if empty.any():
+        which = f" in series {record.name!r}" if record.name else ""
+        name = columns[int(empty.argmax())].name
+        raise UserError(f"{table.path}: column {name!r} has no values{which}")
 
 
 def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
