@@ -21,7 +21,7 @@ def long_table(times, columns=("x", "y"), label=lambda case: f"class {case % 2}"
     """Cases of two channels, with the time of each sample and a label."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(CASES, STEPS, 2)).round(3) + np.arange(CASES)[:, None, None] % 2
-    lines = [",".join(("id", "when", *columns, "quality"))]
+    lines = [",".join(("subject", "when", *columns, "quality"))]
     for case in range(CASES):
         for step, time in enumerate(times):
             cells = [str(values[case, step, "xy".index(name)]) for name in columns]
@@ -36,7 +36,8 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     text, _ = long_table([f"2024-01-01 {hour:02}:00" for hour in range(STEPS)])
     (folder / "train.csv").write_text(text)
-    options = ("--target", "quality", "--time", "when", "--epochs", "1", "--out", folder / "run")
+    columns = ("--target", "quality", "--time", "when", "--id", "subject")
+    options = (*columns, "--epochs", "1", "--out", folder / "run")
     assert main(["fit", str(folder / "train.csv"), *map(str, options)]) == 0
     return folder / "run"
 
@@ -83,7 +84,8 @@ def test_what_a_model_was_fitted_to_is_in_its_file(model):
     kind, trained = read_trained(model / "model.safetensors")
     assert kind == "FractalClassifier"
     classes = frozenset({"class 0", "class 1"})
-    assert trained == TrainedOn(STEPS, classes, "quality", ("x", "y"), 3600.0, True)
+    columns = ("subject", "when")
+    assert trained == TrainedOn(STEPS, classes, "quality", ("x", "y"), 3600.0, True, *columns)
 
 
 def cases(times=None, **options):

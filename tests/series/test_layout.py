@@ -28,6 +28,13 @@ def test_channels_are_matched_by_name(write):
     assert for_model(write("s.csv", LONG), unnamed).channels == ["x", "y"]
 
 
+def test_columns_of_ids_and_times_are_those_of_the_training_set(write):
+    text = LONG.replace("id,time", "subject,seconds").replace(",1,", ",2,")
+    trained = MODEL._replace(identity="subject", time="seconds")
+    found = for_model(write("s.csv", text), trained)
+    assert (found.ids, found.channels, found.interval) == (["A", "B"], ["x", "y"], 2)
+
+
 @pytest.mark.parametrize("name", ["none", "NA", "null", "nan"])
 def test_a_class_may_have_the_name_of_a_missing_value(write, name):
     assert read_cases(write("n.csv", f"a,label\n1,{name}\n2,b\n")).labels == [name, "b"]

@@ -36,7 +36,8 @@ class Cases:
     - `ids`: names of the cases, where the file has some.
     - `interval`: between regular samples, in the unit of the file's times; None if not known.
     - `dated`: whether times are dates, in seconds.
-    - `target`: name of the column of the labels; None where they have no named column.
+    - `target`, `identity`, `time`: names of the columns of the labels, of the ids in a table with
+      one sample per row, and of its times; None where there is no such column with a name.
     """
 
     series: list[Float[np.ndarray, "channels _"]]
@@ -49,6 +50,8 @@ class Cases:
     interval: float | None = None
     dated: bool = False
     target: str | None = None
+    identity: str | None = None
+    time: str | None = None
 
     def targets(self) -> Float[np.ndarray, " cases"] | None:
         """The labels as finite numbers; None where one of them is not."""
@@ -71,7 +74,7 @@ class TrainedOn(NamedTuple):
 
     - `steps`: largest number of steps.
     - `classes`: as text; empty for a regressor.
-    - `target`, `dated`: as of `Cases`.
+    - `target`, `identity`, `time`, `dated`: as of `Cases`.
     - `channels`: their names; empty where they are not known.
     - `unit`: median interval between samples, in which the model has times; None without times.
     """
@@ -82,6 +85,8 @@ class TrainedOn(NamedTuple):
     channels: tuple[str, ...] = ()
     unit: float | None = None
     dated: bool = False
+    identity: str | None = None
+    time: str | None = None
 
 
 def read_text(path: pathlib.Path, data: bytes) -> str:

@@ -38,17 +38,22 @@ def cases_of(
 
     **Arguments:**
 
-    - `target`, `identity`, `time`: columns of the label, the id and the time; found by their names
-      where they are None.
+    - `target`, `identity`, `time`: columns of the label, the id and the time; where they are None,
+      those of the training set, or found by their names.
     - `trained`: of the model that the cases are for.
     - `labeled`: whether all cases must have a label.
     """
-    ids = find_ids(table, identity)
+    before = trained or TrainedOn(0, frozenset())
+    ids = find_ids(table, identity or _there(table, before.identity))
     if ids is not None:
-        return _long(table, ids, target, time, trained, labeled)
+        return _long(table, ids, target, time or _there(table, before.time), trained, labeled)
     if time is not None:
         raise UserError(f"{table.path}: --time needs an id column, one sample per row")
     return _wide(table, target, trained, labeled)
+
+
+def _there(table: DataTable, name: str | None) -> str | None:
+    return name if table.header and name in table.names else None
 
 
 def find_ids(table: DataTable, given: str | None) -> Column | None:
@@ -123,12 +128,12 @@ def _wide(table: DataTable, target: str | None, trained: TrainedOn | None, label
         ["value"],
         f"{table.summary}: {', '.join(parts)}; {described(series)}",
         None if identity is None else [str(cell) for cell in identity.cells],
-        target=_target(table, label),
+        target=_name(table, label),
     )
 
 
-def _target(table: DataTable, label: Column | None) -> str | None:
-    return label.name if label is not None and table.header else None
+def _name(table: DataTable, column: Column | None) -> str | None:
+    return column.name if column is not None and table.header else None
 
 
 def _wide_label(
@@ -217,7 +222,9 @@ def _long(
         list(rows_by_id(ids)),
         interval,
         times is not None and times.kind == "time",
-        _target(table, label),
+        _name(table, label),
+        _name(table, ids),
+        _name(table, times),
     )
 
 

@@ -14,6 +14,7 @@ from .._files import add_metadata, read_metadata
 from .._series.content import Cases, TrainedOn
 
 _HEADER = "series"
+_IN_ESTIMATOR = ("steps", "classes")
 
 
 def trained_on(cases: Cases) -> TrainedOn:
@@ -25,13 +26,15 @@ def trained_on(cases: Cases) -> TrainedOn:
         tuple(cases.channels),
         cases.unit(),
         cases.dated,
+        cases.identity,
+        cases.time,
     )
 
 
 def write_trained(path: pathlib.Path, trained: TrainedOn) -> None:
     """Add what the file of an estimator does not contain."""
-    names = ("target", "channels", "unit", "dated")
-    text = json.dumps({name: getattr(trained, name) for name in names})
+    values = trained._asdict()
+    text = json.dumps({name: values[name] for name in values if name not in _IN_ESTIMATOR})
     add_metadata(path, {_HEADER: text})
 
 
@@ -58,11 +61,15 @@ def read_trained(path: pathlib.Path) -> tuple[str, TrainedOn]:
 
 def _with_series(trained: TrainedOn, text: str) -> TrainedOn:
     found = json.loads(text)
-    target, unit = found.get("target"), found.get("unit")
+    names = {
+        name: None if found.get(name) is None else str(found[name])
+        for name in ("target", "identity", "time")
+    }
+    unit = found.get("unit")
     if unit is not None and not (math.isfinite(unit) and unit > 0):
         raise ValueError(unit)
     return trained._replace(
-        target=None if target is None else str(target),
+        **names,
         channels=tuple(map(str, found.get("channels", ()))),
         unit=unit,
         dated=bool(found.get("dated", False)),

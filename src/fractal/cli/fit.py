@@ -78,20 +78,21 @@ class Fit:
             _check_labels(test, cases, numbers, self.test)
         else:
             cases, test = _held_out(cases, numbers, self.seed)
+        trained = trained_on(cases)
+        inputs = None if test is None else arrays_of(test, trained, self.test or self.file)
         began = time.monotonic()
         estimator = self._fitted(cases, numbers)
         result = {"seconds": time.monotonic() - began, **_summary(estimator, cases, numbers)}
         predictions = None
-        if test is not None:
+        if test is not None and inputs is not None:
             y = targets_of(cases, numbers, self.file)
             expected = targets_of(test, numbers, self.test or self.file)
             score = _regression_scores if numbers else _class_scores
-            X, times = arrays_of(test, trained_on(cases), self.test or self.file)
-            scores, predictions = score(estimator, y, X, times, expected)
+            scores, predictions = score(estimator, y, *inputs, expected)
             result |= {"test_cases": len(test.series), **scores}
         with whole_folder(folder) as place:
             estimator.save(place / WEIGHTS)
-            write_trained(place / WEIGHTS, trained_on(cases))
+            write_trained(place / WEIGHTS, trained)
             history = [{"step": one["epoch"], **one} for one in estimator.history_]
             write_run(place, self._config(estimator, numbers), history, result, predictions)
             missing = write_page(place)
