@@ -89,6 +89,14 @@ def read_metadata(path: str | os.PathLike) -> dict[str, str]:
         return file.metadata() or {}
 
 
+def add_metadata(path: str | os.PathLike, extra: dict[str, str]) -> None:
+    """Add entries to the header of a safetensors file."""
+    with safetensors.safe_open(path, framework="numpy") as file:
+        metadata = file.metadata() or {}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    write_tensors(path, tensors, {**metadata, **extra})
+
+
 def read_model(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict]:
     """Tensors and structure of the file of a model; ValueError for any other file."""
     tensors, metadata = read_tensors(path, _MODEL, _VERSION)

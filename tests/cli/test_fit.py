@@ -13,8 +13,9 @@ from fractal._series.content import Cases
 from fractal._series.records import Grid, Record, Records
 from fractal.cli import main
 from fractal.cli.errors import warnings_in_one_line
-from fractal.cli.fit import _check_labels, _class_scores, _regression_scores
+from fractal.cli.fit import Fit, _check_labels, _class_scores, _regression_scores
 from fractal.cli.forecast import Forecast
+from fractal.cli.result_folder import check_out, whole_folder, write_run
 
 FILE = pathlib.Path("f.csv")
 
@@ -62,9 +63,9 @@ def test_warnings_are_one_line_of_the_command(capsys):
     assert capsys.readouterr().err == "fractal: training was interrupted\n"
 
 
-def cases(labels):
+def cases(labels, **options):
     series = [np.zeros((1, 3)) for _ in labels]
-    return Cases(series, labels, None, None, ["value"], "")
+    return Cases(series, labels, None, None, ["value"], "", **options)
 
 
 class Constant:
@@ -81,10 +82,12 @@ class Constant:
 
 def test_constant_answers_beside_the_scores_are_those_of_the_training_set():
     trained, labels = np.array(["a", "a", "b"]), np.array(["b", "b", "b", "a"])
-    scores, _ = _class_scores(Constant(), trained, cases(labels.tolist()), labels)
+    scores, _ = _class_scores(Constant(), trained, [np.zeros(3)] * 4, None, labels)
     assert scores["majority_class"] == 0.25  # "a", though "b" is more frequent in the test set
     targets = np.array([4.0, 8.0])
-    scores, _ = _regression_scores(Constant(), np.array([1.0, 3.0]), cases(["4", "8"]), targets)
+    scores, _ = _regression_scores(
+        Constant(), np.array([1.0, 3.0]), [np.zeros(3)] * 2, None, targets
+    )
     assert scores["mean_target_rmse"] == pytest.approx(np.sqrt((2**2 + 6**2) / 2))
     assert scores["test_rmse"] == pytest.approx(np.sqrt((2**2 + 6**2) / 2))
 
@@ -99,6 +102,62 @@ def test_constant_answers_beside_the_scores_are_those_of_the_training_set():
 def test_a_test_set_that_cannot_be_scored_is_refused_before_the_training(labels, numbers, line):
     with pytest.raises(UserError, match=f"^{line}"):
         _check_labels(cases(labels), cases(["a", "b"]), numbers, FILE)
+
+
+@pytest.mark.parametrize(
+    ("labels", "numbers"),
+    [
+        ([1, 2] * 3, False),
+        ([0, 1], False),
+        ([*range(1, 53)] * 2, False),  # PigAirwayPressure of the UCR archive
+        ([*range(20, 80)] * 2, True),  # such as ages
+        ([*range(1, 53)], True),  # no label repeats
+        ([7, 4, 9, 5, 1, 2], True),
+        ([0.5, 1.5] * 3, True),
+    ],
+)
+def test_integers_that_repeat_and_are_few_or_numbered_are_classes(capsys, labels, numbers):
+    assert Fit(FILE)._are_numbers(cases([str(label) for label in labels])) is numbers
+    assert "see --labels" in capsys.readouterr().err
+    assert Fit(FILE, labels="numbers")._are_numbers(cases(["1", "2", "1"]))
+
+
+@pytest.mark.parametrize("command", ["fit", "forecast"])
+def test_a_folder_that_cannot_be_written_is_named_before_the_training(capsys, tmp_path, command):
+    file = tmp_path / "file"
+    file.write_text("x")
+    code, _, said = run(capsys, command, tmp_path / "no such.csv", "--out", file / "run")
+    assert (code, "--out: cannot write" in said) == (2, True)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_results_are_kept_where_the_folder_was_filled_meanwhile(tmp_path):
+    def fill():
+        with whole_folder(tmp_path / "run") as place:
+            (place / "a").touch()
+            (tmp_path / "run").mkdir()
+            (tmp_path / "run" / "b").touch()
+
+    with pytest.raises(UserError, match=r"cannot write .*; the results are in") as caught:
+        fill()
+    kept = pathlib.Path(str(caught.value).partition("the results are in ")[2])
+    assert [file.name for file in kept.iterdir()] == ["a"]
+
+
+def test_an_empty_folder_given_by_a_dot_is_written(tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    with whole_folder(check_out(pathlib.Path("."), "")) as place:
+        (place / "a").touch()
+    assert (tmp_path / "run" / "a").exists()
+
+
+def test_results_are_json_in_utf_8_without_nan(tmp_path):
+    write_run(tmp_path, {"a": "é"}, [{"loss": np.inf}], {"r2": np.nan, "l": [1.0, np.nan]}, None)
+    found = json.loads((tmp_path / "result.json").read_bytes(), parse_constant=pytest.fail)
+    assert (found["r2"], found["l"]) == (None, [1.0, None])
+    assert json.loads((tmp_path / "metrics.jsonl").read_text("utf-8")) == {"loss": None}
+    assert "é" in (tmp_path / "config.json").read_text("utf-8")
 
 
 def test_no_forecast_is_tested_on_steps_of_the_training_part():

@@ -25,16 +25,6 @@ TS = """#a comment
 """
 
 
-@pytest.fixture
-def write(tmp_path):
-    def one(name, text):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return one
-
-
 def wrong(path, **options):
     with pytest.raises(UserError) as caught:
         read_cases(path, **options)
@@ -66,7 +56,8 @@ def test_time_stamps_of_a_ts_file_are_numbers_or_dates(write):
     np.testing.assert_array_equal(found.times[0], [0, 2, 5])
     np.testing.assert_array_equal(found.series[0], [[1.5, np.nan, 3], [1, 2, 3]])
     dated = "(2024-01-01 10:00:00,1),(2024-01-01 10:00:30,2):a\n"
-    assert np.diff(read_cases(write("d.ts", head + dated)).times[0]) == 30
+    found = read_cases(write("d.ts", head + dated))
+    assert (found.interval, found.dated) == (30, True)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +121,7 @@ def test_the_first_column_is_the_label_in_a_file_without_a_header(write):
 )
 def test_the_model_tells_whether_a_file_without_a_header_has_labels(write, steps, classes, labels):
     path = write("ucr.csv", "1,0.5,0.25\n2,0.125,1.5\n")
-    found = read_cases(path, trained=TrainedOn(steps, frozenset(classes)))
+    found = read_cases(path, trained=TrainedOn(steps, frozenset(classes)), labeled=False)
     assert found.labels == labels
     assert found.series[0].shape == (1, 3 if labels is None else 2)
     assert ("no label" if labels is None else "label in column 'column 1'") in found.summary

@@ -2,6 +2,8 @@
 
 import dataclasses
 import pathlib
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +14,13 @@ from .._errors import UserError
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 """Cells without a value, in lower case."""
+NO_LABEL = ("", "?")
+"""Cells without a label: a class may be named none or NA."""
+LABELS = ("label", "class", "target", "y", "category")
+IDS = ("id", "case", "case_id", "series", "series_id", "unique_id", "case id", "series id")
+TIMES = ("time", "t", "timestamp", "date", "datetime", "ds", "step", "timepoint")
+_INTEGER = re.compile(r"[+-]?\d+")
+_LONGEST = 40  # characters of a cell in a message
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -19,12 +28,16 @@ class Cases:
     """Series with one label each.
 
     - `series`: one array per case; the lengths may differ, NaN is missing.
-    - `labels`: as text, one per case; None where the file has none.
+    - `labels`: as text, one per case, empty for a case without label; None where the file has none.
     - `numeric`: whether the file says that the labels are numbers; None where it does not say.
     - `times`: end of each sample, one array per case; None for regular samples.
     - `channels`: names of the channels.
     - `summary`: how the file was read, in one line.
     - `ids`: names of the cases, where the file has some.
+    - `interval`: between regular samples, in the unit of the file's times; None if not known.
+    - `dated`: whether times are dates, in seconds.
+    - `target`, `identity`, `time`: names of the columns of the labels, of the ids in a table with
+      one sample per row, and of its times; None where there is no such column with a name.
     """
 
     series: list[Float[np.ndarray, "channels _"]]
@@ -34,6 +47,11 @@ class Cases:
     channels: list[str]
     summary: str
     ids: list[str] | None = None
+    interval: float | None = None
+    dated: bool = False
+    target: str | None = None
+    identity: str | None = None
+    time: str | None = None
 
     def targets(self) -> Float[np.ndarray, " cases"] | None:
         """The labels as finite numbers; None where one of them is not."""
@@ -43,15 +61,32 @@ class Cases:
             return None
         return found if len(found) and np.isfinite(found).all() else None
 
+    def unit(self) -> float | None:
+        """The median interval between samples; None without times."""
+        if self.times is None:
+            return self.interval
+        gaps = np.concatenate([np.diff(one) for one in self.times])
+        return float(np.median(gaps)) if len(gaps) else None
+
 
 class TrainedOn(NamedTuple):
-    """What a model was fitted to: the largest number of steps, and its classes as text.
+    """What a model was fitted to, by which further files are read.
 
-    It tells whether the first column of a table without header is a label.
+    - `steps`: largest number of steps.
+    - `classes`: as text; empty for a regressor.
+    - `target`, `identity`, `time`, `dated`: as of `Cases`.
+    - `channels`: their names; empty where they are not known.
+    - `unit`: median interval between samples, in which the model has times; None without times.
     """
 
     steps: int
     classes: frozenset[str]
+    target: str | None = None
+    channels: tuple[str, ...] = ()
+    unit: float | None = None
+    dated: bool = False
+    identity: str | None = None
+    time: str | None = None
 
 
 def read_text(path: pathlib.Path, data: bytes) -> str:
@@ -69,6 +104,37 @@ def read_bytes(path: pathlib.Path, factor: float = 1.0) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def regular_interval(times: Sequence[np.ndarray]) -> float | None:
+    """The interval between all samples, up to rounding; None if there is no such interval."""
+    spans = [one for one in times if len(one) > 1]
+    steps = [float(one[-1] - one[0]) / (len(one) - 1) for one in spans]
+    if not steps or not all(map(is_regular, spans)) or not np.allclose(steps, steps[0], 1e-6, 0):
+        return None
+    return steps[0]
+
+
+def is_regular(values: np.ndarray) -> bool:
+    """Whether the differences of some numbers are equal, up to rounding."""
+    line = np.linspace(values[0], values[-1], len(values))
+    rounding = 4 * np.finfo(float).eps * np.abs(values).max()
+    step = abs(values[-1] - values[0]) / max(len(values) - 1, 1)
+    return bool((np.abs(values - line) <= 1e-6 * step + rounding).all())
+
+
+def label_text(cell: str) -> str:
+    """A label as text; a number such as 1.0 or 1e0 is the class 1."""
+    try:
+        value = float(cell)
+    except ValueError:
+        return cell
+    return cell if _INTEGER.fullmatch(cell) or not value.is_integer() else str(int(value))
+
+
+def shown(cell: str) -> str:
+    """A cell in a message, cut if it is long."""
+    return repr(cell if len(cell) <= _LONGEST else f"{cell[:_LONGEST]}…")
 
 
 def counted(number: int, name: str) -> str:

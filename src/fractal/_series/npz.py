@@ -9,7 +9,7 @@ from jaxtyping import Num
 
 from .._bounds import check_memory
 from .._errors import UserError
-from .content import Cases, described
+from .content import Cases, described, label_text, regular_interval
 
 SERIES = ("X", "x", "series", "data", "values")
 _LABELS = ("y", "labels", "label", "target", "targets")
@@ -40,10 +40,15 @@ def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
     return found
 
 
-def read_npz(path: pathlib.Path, labels: str | None = None) -> Cases:
+def read_npz(path: pathlib.Path, labels: str | None = None, labeled: bool = True) -> Cases:
     """The cases of a file with an array X, and y where it has labels.
 
     X has the shape (cases, time) or (cases, channels, time). Series of unequal length end in NaN.
+
+    **Arguments:**
+
+    - `labels`: name of the array of labels.
+    - `labeled`: whether all cases must have a label, if the file has labels.
     """
     arrays = read_arrays(path)
     X = values_of(path, arrays, SERIES)
@@ -52,7 +57,7 @@ def read_npz(path: pathlib.Path, labels: str | None = None) -> Cases:
             f"{path}: X must have the shape (cases, time) or (cases, channels, time), got {X.shape}"
         )
     X = X[:, None] if X.ndim == 2 else X
-    y = _labels(path, arrays, len(X), labels)
+    y = _labels(path, arrays, len(X), labels, labeled)
     times = arrays.get("times")
     if times is not None and (times.shape != (len(X), X.shape[2]) or times.dtype.kind not in "iuf"):
         raise UserError(f"{path}: times must be numbers of shape ({len(X)}, {X.shape[2]})")
@@ -60,13 +65,26 @@ def read_npz(path: pathlib.Path, labels: str | None = None) -> Cases:
     for row, length in enumerate(lengths, 1):
         if not length:
             raise UserError(f"{path}, case {row}: has no values")
+        if np.isinf(X[row - 1]).any():
+            raise UserError(f"{path}, case {row}: X is not finite")
     series = [one[:, :length].astype(np.float64) for one, length in zip(X, lengths, strict=True)]
-    ends = None
+    ends = []
     if times is not None:
         ends = [one[:length].astype(float) for one, length in zip(times, lengths, strict=True)]
+    for row, one in enumerate(ends, 1):
+        if not np.isfinite(one).all() or (np.diff(one) <= 0).any():
+            raise UserError(f"{path}, case {row}: times must be finite and increase")
+    interval = regular_interval(ends)
     names = [f"channel {index}" for index in range(1, X.shape[1] + 1)]
-    text = None if y is None else [str(label) for label in y.tolist()]
-    return Cases(series, text, None, ends, names, described(series))
+    return Cases(
+        series,
+        y,
+        None,
+        ends if ends and interval is None else None,
+        names,
+        described(series),
+        interval=interval,
+    )
 
 
 def values_of(
@@ -83,8 +101,13 @@ def values_of(
 
 
 def _labels(
-    path: pathlib.Path, arrays: dict[str, np.ndarray], cases: int, given: str | None
-) -> np.ndarray | None:
+    path: pathlib.Path,
+    arrays: dict[str, np.ndarray],
+    cases: int,
+    given: str | None,
+    labeled: bool,
+) -> list[str] | None:
+    """The labels as text, empty for a case without one; None where no case has one."""
     if given is not None and given not in arrays:
         raise UserError(f"{path}: has no array {given!r}: {', '.join(arrays)}", argument="target")
     name = given or next((name for name in _LABELS if name in arrays), None)
@@ -93,12 +116,16 @@ def _labels(
     y = arrays[name]
     if y.shape != (cases,):
         raise UserError(f"{path}: {name} must have the shape ({cases},), got {y.shape}")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int((~np.isfinite(y)).argmax()) + 1
-        raise UserError(f"{path}, case {row}: {name} is not finite")
     if y.dtype.kind not in "biufU":
         raise UserError(f"{path}: {name} must be of numbers or text")
-    return y
+    missing = ~np.isfinite(y) if y.dtype.kind == "f" else np.asarray(y.astype(str) == "")
+    if labeled and missing.any():
+        raise UserError(f"{path}, case {int(missing.argmax()) + 1}: {name} has no label")
+    text = [
+        "" if none else label_text(str(label)) if y.dtype.kind == "f" else str(label)
+        for label, none in zip(y.tolist(), missing, strict=True)
+    ]
+    return text if any(text) else None
 
 
 def _length(case: np.ndarray) -> int:

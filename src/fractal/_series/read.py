@@ -1,5 +1,6 @@
 """Entry points: read a file or folder by its type."""
 
+import dataclasses
 import pathlib
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ from .npz import read_npz
 from .records import Records, records_of, records_of_npz
 from .table import DataTable, read_csv, read_parquet
 from .ts import read_ts
-from .wav import read_wav_folder
+from .wav import read_wav, read_wav_folder
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _KINDS = "a .ts, .npz, .csv, .tsv or .parquet file, or a folder of WAV files"
@@ -23,23 +24,28 @@ def read_cases(
     identity: str | None = None,
     time: str | None = None,
     trained: TrainedOn | None = None,
+    labeled: bool = True,
 ) -> Cases:
     """Series of a file or folder; options of columns are for tables only.
 
-    They must be labeled unless `trained` is given: they are then for a model.
+    **Arguments:**
+
+    - `target`, `identity`, `time`: columns of the label, the id and the time.
+    - `trained`: what the model was fitted to that the cases are for.
+    - `labeled`: whether all cases must have a label.
     """
-    labeled = trained is None
     if path.is_dir():
         _check_no_columns(path, target=target, id=identity, time=time)
-        return _with_labels(path, read_wav_folder(path), labeled)
+        return _with_labels(path, _recordings(path), labeled)
     kind = _kind(path)
     if kind == ".ts":
         _check_no_columns(path, target=target, id=identity, time=time)
-        return _with_labels(path, read_ts(path), labeled)
+        return _with_labels(path, read_ts(path, labeled), labeled)
     if kind == ".npz":
         _check_no_columns(path, id=identity, time=time)
-        return _with_labels(path, read_npz(path, target), labeled)
-    return cases_of(_table(path, kind), target, identity, time, trained=trained)
+        return _with_labels(path, read_npz(path, target, labeled), labeled)
+    table = _table(path, kind)
+    return cases_of(table, target, identity, time, trained=trained, labeled=labeled)
 
 
 def read_records(
@@ -75,6 +81,15 @@ def _kind(path: pathlib.Path) -> str:
 
 def _table(path: pathlib.Path, kind: str) -> DataTable:
     return read_parquet(path) if kind == ".parquet" else read_csv(path)
+
+
+def _recordings(folder: pathlib.Path) -> Cases:
+    """The recordings in a folder, with the interval between samples where it is that of all."""
+    cases = read_wav_folder(folder)
+    if cases.times is not None or not cases.ids:
+        return cases
+    _, rate = read_wav(folder / cases.ids[0])
+    return dataclasses.replace(cases, interval=1.0 / rate)
 
 
 def _with_labels(path: pathlib.Path, cases: Cases, labeled: bool) -> Cases:

@@ -1,11 +1,8 @@
 """Series to forecast: the numeric columns of a table on a regular grid of times."""
 
-import calendar
 import dataclasses
-import datetime
 import pathlib
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -13,46 +10,11 @@ from jaxtyping import Float
 from .._bounds import check_memory
 from .._errors import UserError
 from .columns import Column
-from .content import counted
-from .layout import check_times, find_ids, find_times, rows_by_id
+from .content import IDS, counted
+from .grid import Grid, find_grid
+from .layout import check_times, find_ids, find_times, named, rows_by_id
 from .npz import SERIES, read_arrays, values_of
 from .table import DataTable
-
-_MOST_GAPS = 50  # times as many steps as samples: a wrong date, not a gap
-_DAY = 86400.0
-
-Unit = Literal["second", "month", "month end", "number"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Grid:
-    """Regular times: `start` + `step`·k, in seconds, in months, or in the numbers of the file.
-
-    Of the unit "month end" are the last days of months.
-    """
-
-    start: float
-    step: float
-    unit: Unit
-
-    def labels(self, first: int, count: int) -> list[str]:
-        """The times number first, first + 1, … as text."""
-        return [self._label(index) for index in range(first, first + count)]
-
-    def _label(self, index: int) -> str:
-        if self.unit == "number":
-            return f"{self.start + self.step * index:.12g}"  # seconds since 1970 have ten digits
-        start = datetime.datetime.fromtimestamp(self.start, datetime.UTC)
-        months = start.year * 12 + start.month - 1 + round(self.step) * index
-        if self.unit == "second":
-            time = start + datetime.timedelta(seconds=self.step * index)
-        else:
-            year, month = months // 12, months % 12 + 1
-            last = calendar.monthrange(year, month)[1]
-            day = last if self.unit == "month end" else min(start.day, last)
-            time = start.replace(year=year, month=month, day=day)
-        whole = self.unit != "second" or (self.step % _DAY == 0 and self.start % _DAY == 0)
-        return time.strftime("%Y-%m-%d") if whole else time.strftime("%Y-%m-%d %H:%M:%S")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -98,25 +60,25 @@ def records_of(
     ids = find_ids(table, identity)
     known = [table.column(name, "covariates") for name in covariates]
     times = find_times(table, time, {*([ids.name] if ids else []), *targets, *covariates})
+    special = {c.name for c in (ids, times, *known) if c is not None}
     if targets:
-        chosen = [table.column(name, "target") for name in targets]
+        chosen, left_out = [table.column(name, "target") for name in targets], []
     else:
-        special = [c for c in (ids, times, *known) if c is not None]
-        chosen = [c for c in table.columns if c not in special and (c.kind == "number" or c.fault)]
-    if not chosen:
-        raise UserError(f"{table.path}: has no column of numbers; columns: {_names(table.columns)}")
+        chosen, left_out = _to_forecast(table, special)
     both = set(targets) & set(covariates)
     if both:
         raise UserError(f"{min(both)!r} is a target too", argument="covariates")
     rows_of = {"": np.arange(len(table))} if ids is None else rows_by_id(ids)
-    y = _finite(table, chosen)
-    x = _finite(table, known) if known else np.zeros((0, len(table)))
+    y = table.numbers(chosen)
+    x = table.numbers(known) if known else np.zeros((0, len(table)))
     found = [_record(table, name, rows, y, x, times) for name, rows in rows_of.items()]
+    for record in found:
+        _check_channels(table, record, chosen)
     parts = [
         f"{table.summary}: {counted(len(found), 'series')[:-1] if len(found) > 1 else '1 series'}"
     ]
-    parts.append(f"channels {_names(chosen)}")
-    parts += [f"time {times.name!r}, {_step(found[0].grid)}"] if times else []
+    parts += [f"channels {_names(chosen)}", *left_out]
+    parts += [f"time {times.name!r}, {found[0].grid.described()}"] if times else []
     parts += [f"id {ids.name!r}"] if ids else []
     gaps = sum(len(one.values[0]) for one in found) - sum(
         int((~_empty_end(y[:, rows])).sum()) for rows in rows_of.values()
@@ -144,27 +106,23 @@ def records_of_npz(path: pathlib.Path) -> Records:
     return Records(found, channels, [], f"{len(y)} series of {y.shape[2]:,} steps")
 
 
+def _to_forecast(table: DataTable, special: set[str]) -> tuple[list[Column], list[str]]:
+    """The columns of numbers, without numbers of the rows and empty columns; and notes on these."""
+    free = [c for c in table.columns if c.name not in special and (c.kind == "number" or c.fault)]
+    empty = [c for c in free if not (c.has_numbers or c.fault)]
+    row_ids = [c for c in (named(table, IDS),) if c in free and all(map(str.isdecimal, c.cells))]
+    chosen = [c for c in free if c not in empty and c not in row_ids] or row_ids
+    if not chosen:
+        raise UserError(f"{table.path}: has no column of numbers; columns: {_names(table.columns)}")
+    notes = [f"without values: {_names(empty)}"] if empty else []
+    if row_ids and chosen != row_ids:
+        notes.append(f"not forecast: row id {row_ids[0].name!r}")
+    return chosen, notes
+
+
 def _names(columns: Sequence[Column]) -> str:
-    shown = ", ".join(column.name for column in columns[:6])
-    return f"{shown}, …" if len(columns) > 6 else shown
-
-
-def _step(grid: Grid) -> str:
-    if grid.unit == "second":
-        return f"a step of {datetime.timedelta(seconds=grid.step)}"
-    plural = "" if grid.step == 1 or grid.unit == "number" else "s"
-    return f"a step of {grid.step:g}" + ("" if grid.unit == "number" else f" month{plural}")
-
-
-def _finite(table: DataTable, columns: Sequence[Column]) -> Float[np.ndarray, "columns rows"]:
-    values = np.stack([column.numbers(str(table.path)) for column in columns])
-    if np.isinf(values).any():
-        index, row = (int(one[0]) for one in np.nonzero(np.isinf(values)))
-        raise UserError(
-            f"{table.path}, {table.place(row)}, column {columns[index].name!r}: "
-            f"{columns[index].cells[row]!r} is not finite"
-        )
-    return values
+    first = ", ".join(column.name for column in columns[:6])
+    return f"{first}, …" if len(columns) > 6 else first
 
 
 def _empty_end(y: np.ndarray) -> np.ndarray:
@@ -185,7 +143,7 @@ def _record(
     grid, places = Grid(0.0, 1.0, "number"), np.arange(len(rows))
     if times is not None and len(rows) > 1:
         check_times(table, times, rows)
-        grid, places = _grid(table, times, rows)
+        grid, places = find_grid(table, times, rows)
         y, x = _placed(y, places), _placed(x, places)
     end = y.shape[1] - int(_empty_end(y).sum())
     if end < 2:
@@ -201,42 +159,12 @@ def _record(
     return Record(name, y[:, :end], x, grid)
 
 
-def _grid(table: DataTable, times: Column, rows: np.ndarray) -> tuple[Grid, np.ndarray]:
-    """The grid of the times of some rows, and the place of each on it."""
-    values = times.values[rows]
-    unit: Unit = "second" if times.kind == "time" else "number"
-    steps, counts = np.unique(np.round(np.diff(values), 9), return_counts=True)
-    step = float(steps[counts.argmax()])  # the most frequent one, of equal ones the smallest
-    places = (values - values[0]) / step
-    if unit == "second" and step >= 27 * _DAY and (found := _months(values)) is not None:
-        unit, months = found
-        step = float(np.gcd.reduce(np.diff(months)))
-        places = (months - months[0]) / step
-    whole = np.round(places)
-    off = np.abs(places - whole) > 0.01
-    if off.any() or (np.diff(whole) <= 0).any():
-        row = int(rows[off.argmax() if off.any() else (np.diff(whole) <= 0).argmax() + 1])
-        raise UserError(
-            f"{table.path}, {table.place(row)}, column {times.name!r}: {times.cells[row]!r} is not "
-            f"on a regular grid, {_step(Grid(0.0, step, unit))}"
-        )
-    if whole[-1] > _MOST_GAPS * len(rows):
-        row = int(rows[np.diff(whole).argmax() + 1])
-        raise UserError(
-            f"{table.path}, {table.place(row)}, column {times.name!r}: a gap of "
-            f"{np.diff(whole).max():,.0f} steps"
-        )
-    return Grid(float(values[0]), step, unit), whole.astype(int)
-
-
-def _months(values: np.ndarray) -> tuple[Unit, np.ndarray] | None:
-    """Months since year 0, if all times are on the same day of their months, or on the last."""
-    days = [datetime.datetime.fromtimestamp(value, datetime.UTC) for value in values]
-    months = np.array([day.year * 12 + day.month for day in days])
-    if len({day.day for day in days}) == 1:
-        return "month", months
-    last = all((day + datetime.timedelta(days=1)).day == 1 for day in days)
-    return ("month end", months) if last else None
+def _check_channels(table: DataTable, record: Record, columns: Sequence[Column]) -> None:
+    empty = np.isnan(record.values).all(axis=1)
+    if empty.any():
+        which = f" in series {record.name!r}" if record.name else ""
+        name = columns[int(empty.argmax())].name
+        raise UserError(f"{table.path}: column {name!r} has no values{which}")
 
 
 def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:

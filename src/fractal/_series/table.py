@@ -5,19 +5,19 @@ import dataclasses
 import gzip
 import io
 import pathlib
-from collections import Counter
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
-from .._bounds import check_memory
+from .._bounds import available_bytes, check_memory
 from .._checks import check_name
 from .._errors import UserError
-from .columns import Column, has_decimal_commas, is_value, make_column, with_clock_times
-from .content import counted, read_bytes, read_text
+from .columns import Column, make_column, with_clock_times
+from .content import counted, read_bytes, read_text, shown
+from .dialect import SEPARATORS, find_separator, has_decimal_commas, is_header
 
-_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_LOOKED_AT = 50  # rows from which the separator is found
 _BYTES_PER_BYTE = 12.0  # memory for the cells of a file, relative to its size
 _LARGEST_GZIP = 4_000_000_000
 
@@ -56,12 +56,27 @@ class DataTable:
             raise UserError(f"{self.path}: {error}", argument=argument) from None
         return next(column for column in self.columns if column.name == name)
 
+    def numbers(self, columns: Sequence[Column]) -> Float[np.ndarray, "columns rows"]:
+        """The values of columns that must be numeric; NaN is missing."""
+        values = np.stack([column.numbers(str(self.path)) for column in columns])
+        if np.isinf(values).any():
+            index, row = (int(one[0]) for one in np.nonzero(np.isinf(values)))
+            raise UserError(
+                f"{self.path}, {self.place(row)}, column {columns[index].name!r}: "
+                f"{shown(columns[index].cells[row])} is not finite"
+            )
+        return values
+
 
 def read_csv(path: pathlib.Path) -> DataTable:
-    """Read a file separated by commas, semicolons, tabs or bars, with or without a header."""
+    """Read a file separated by commas, semicolons, tabs, bars or spaces, with or without a header.
+
+    In a file separated by spaces all cells below the header are numbers, or dates in the first
+    column.
+    """
     text = read_text(path, _unpacked(path, read_bytes(path, _BYTES_PER_BYTE)))
-    delimiter = _delimiter(text)
-    lines, rows = _rows(path, text, delimiter)
+    separator = find_separator(text)
+    lines, rows = _rows(path, text, separator)
     if not rows:
         raise UserError(f"{path} is empty")
     first = rows[0]
@@ -70,25 +85,28 @@ def read_csv(path: pathlib.Path) -> DataTable:
             raise UserError(
                 f"{path}, line {line}: {len(row)} columns, but line {lines[0]} has {len(first)}"
             )
-    header = _is_header(rows)
+    header = is_header(rows)
     names = _unique(first) if header else [f"column {i}" for i in range(1, len(first) + 1)]
     rows, lines = rows[header:], lines[header:]
     if not rows:
         raise UserError(f"{path} has no rows of data")
     cells = list(zip(*rows, strict=True))
-    comma = delimiter != "," and has_decimal_commas([x for column in cells for x in column[:99]])
+    quoted = separator != "," or '"' in text  # else a comma cannot be in a cell
+    comma = quoted and "," in text and has_decimal_commas(cells, separator)
     columns = [
         make_column(name, column, lambda row: f"line {lines[row]}", comma)
         for name, column in zip(names, cells, strict=True)
     ]
+    columns, left_out = _without_index(first if header else names, columns)
     columns = with_clock_times(columns)
     dates = sorted({column.format for column in columns if column.kind == "time"})
     parts = [
         f"{counted(len(rows), 'row')} and {counted(len(names), 'column')}",
-        f"{_DELIMITERS[delimiter]}-separated",
+        f"{SEPARATORS[separator]}-separated",
         "a header" if header else "no header",
         *(["decimal commas"] if comma else []),
         *([f"dates as {', '.join(dates)}"] if dates else []),
+        *left_out,
     ]
     return DataTable(path, columns, lines, header, ", ".join(parts))
 
@@ -113,45 +131,60 @@ def read_parquet(path: pathlib.Path) -> DataTable:
         raise UserError(f"{path} is empty")
     columns = []
     for name, column in zip(_unique(found.column_names), found.columns, strict=True):
-        cells = ["" if value is None else str(value).strip() for value in column.to_pylist()]
+        # NaN is not equal to itself.
+        cells = [
+            "" if value is None or value != value else str(value).strip()
+            for value in column.to_pylist()
+        ]
         columns.append(make_column(name, cells, lambda row: f"row {row + 1}"))
     size = f"{counted(found.num_rows, 'row')} and {counted(found.num_columns, 'column')}"
-    return DataTable(path, with_clock_times(columns), None, True, f"{size}, Parquet")
+    columns, left_out = _without_index(found.column_names, columns)
+    summary = ", ".join([size, "Parquet", *left_out])
+    return DataTable(path, with_clock_times(columns), None, True, summary)
+
+
+def _without_index(names: Sequence[str], columns: list[Column]) -> tuple[list[Column], list[str]]:
+    """The columns without an index that pandas has written, and a note about it.
+
+    An index has distinct integers. In CSV it comes first and has no name of its own.
+    """
+    kept: list[Column] = []
+    left_out: list[str] = []
+    for name, column in zip(names, columns, strict=True):
+        unnamed = name.startswith("__index_level_") or (
+            not kept and (not name or name.startswith("Unnamed: "))
+        )
+        distinct = unnamed and len(set(column.cells)) == len(column.cells)
+        if distinct and all(map(str.isdecimal, column.cells)):
+            left_out.append(column.name)
+        else:
+            kept.append(column)
+    if not kept or not left_out:
+        return columns, []
+    return kept, [f"without the index in {', '.join(map(repr, left_out))}"]
 
 
 def _unpacked(path: pathlib.Path, data: bytes) -> bytes:
     if not data.startswith(b"\x1f\x8b"):
         return data
+    largest = int(min(_LARGEST_GZIP, available_bytes() / _BYTES_PER_BYTE))
     try:
         with gzip.open(io.BytesIO(data)) as file:
-            found = file.read(_LARGEST_GZIP + 1)
-    except (OSError, EOFError) as error:
-        raise UserError(f"{path} is not a gzip file: {error}") from None
-    if len(found) > _LARGEST_GZIP:
-        raise UserError(f"{path} is too large: above {_LARGEST_GZIP:,} bytes unpacked")
-    check_memory(_BYTES_PER_BYTE * len(found), str(path))
+            found = file.read(largest + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path} is not a gzip file, or damaged: {error}") from None
+    if len(found) > largest:
+        raise UserError(f"{path} is too large: above {largest:,} bytes unpacked")
     return found
 
 
-def _delimiter(text: str) -> str:
-    """The separator that gives most columns, in all of the first rows alike where there is one."""
-    lines = [line for line in text[:200_000].splitlines() if line.strip()][:_LOOKED_AT]
-
-    def quality(delimiter: str) -> tuple[float, int]:
-        widths = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter))
-        width, times = widths.most_common(1)[0]
-        return (times / sum(widths.values()) if width > 1 else 0.0), width
-
-    try:
-        return max(_DELIMITERS, key=quality) if lines else ","
-    except csv.Error:
-        return ","
-
-
-def _rows(path: pathlib.Path, text: str, delimiter: str) -> tuple[list[int], list[list[str]]]:
+def _rows(path: pathlib.Path, text: str, separator: str) -> tuple[list[int], list[list[str]]]:
     """Line numbers and cells of the rows that are not blank."""
+    if separator == " ":
+        split = [(line, row.split()) for line, row in enumerate(text.splitlines(), 1)]
+        return [line for line, row in split if row], [row for _, row in split if row]
     lines, rows = [], []
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for row in reader:
             stripped = [cell.strip() for cell in row]
@@ -163,28 +196,6 @@ def _rows(path: pathlib.Path, text: str, delimiter: str) -> tuple[list[int], lis
     return lines, rows
 
 
-def _is_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names the columns.
-
-    It does if none of its cells is a value; if it has more names than values, one of them above
-    values; or if, next to a name, it counts the samples.
-    """
-    first, rest = rows[0], rows[1:_LOOKED_AT]
-    words = [not is_value(cell) for cell in first]
-    if all(words):
-        return True
-    if not any(words):
-        return False
-    numbers = [cell for cell, word in zip(first, words, strict=True) if cell and not word]
-    if sum(words) > len(numbers) and any(
-        word and rest and all(is_value(row[index]) for row in rest)
-        for index, word in enumerate(words)
-    ):
-        return True
-    counted = {tuple(map(str, range(k, k + len(numbers)))) for k in (0, 1)}
-    return len(numbers) > 1 and tuple(numbers) in counted
-
-
 def _unique(names: Sequence[str]) -> list[str]:
     """The names, with numbers for empty ones and for repetitions."""
     found: list[str] = []
@@ -192,9 +203,3 @@ def _unique(names: Sequence[str]) -> list[str]:
         name = name or f"column {index}"
         found.append(name if name not in found else f"{name} ({index})")
     return found
-
-
-def is_regular(values: np.ndarray) -> bool:
-    """Whether the differences are equal, up to rounding."""
-    steps = np.diff(values)
-    return len(steps) == 0 or bool(np.allclose(steps, steps[0], rtol=1e-6, atol=0))

@@ -12,31 +12,47 @@ import numpy as np
 
 from .._errors import UserError
 from .columns import make_column
-from .content import MISSING, Cases, described, read_bytes, read_text
+from .content import (
+    MISSING,
+    NO_LABEL,
+    Cases,
+    described,
+    label_text,
+    read_bytes,
+    read_text,
+    regular_interval,
+    shown,
+)
 
 _PAIR = re.compile(r"\(([^()]*),([^(),]*)\)")
 
 
-def read_ts(path: pathlib.Path) -> Cases:
-    """Read a file; UserError names the line, the channel and the value that is wrong."""
+def read_ts(path: pathlib.Path, labeled: bool = True) -> Cases:
+    """Read a file; UserError names the line, the channel and the value that is wrong.
+
+    **Arguments:**
+
+    - `labeled`: whether all cases must have a label, if the file has labels.
+    """
     lines = _lines(path)
     headers = _headers(path, lines)
-    labeled = _first(headers, "classlabel") == "true" or _first(headers, "targetlabel") == "true"
     numeric = _first(headers, "targetlabel") == "true"
+    has_labels = numeric or _first(headers, "classlabel") == "true"
     stamped = _first(headers, "timestamps") == "true"
     classes = headers.get("classlabel", ["false"])[1:]
-    series, labels, times = [], [], []
+    series, labels, times, dated = [], [], [], False
     for line, text in lines:
         where = f"{path}, line {line}"
         parts = _channels(text, stamped)
-        if labeled:
+        if has_labels:
             label = parts.pop().strip()
-            if label.lower() in MISSING:
+            missing = label in NO_LABEL or (numeric and label.lower() in MISSING)
+            if missing and labeled:
                 raise UserError(f"{where}: has no label")
-            if classes and label not in classes:
-                raise UserError(f"{where}: the label {label!r} is not one of @classLabel")
-            labels.append(label)
-        values, ends = _case(where, parts, stamped)
+            if classes and not missing and label not in classes:
+                raise UserError(f"{where}: the label {shown(label)} is not one of @classLabel")
+            labels.append("" if missing else label_text(label))
+        values, ends, dated = _case(where, parts, stamped)
         if series and len(values) != len(series[0]):
             raise UserError(
                 f"{where}: {len(values)} channels, but the first case has {len(series[0])}"
@@ -47,14 +63,16 @@ def read_ts(path: pathlib.Path) -> Cases:
         raise UserError(f"{path} has no cases after @data")
     names = [f"channel {index}" for index in range(1, len(series[0]) + 1)]
     stamps = ", time stamps" if stamped else ""
-    summary = f"{described(series)}{stamps}"
+    interval = regular_interval(times)
     return Cases(
         series,
-        labels if labeled else None,
-        numeric if labeled else None,
-        times if stamped else None,
+        labels if any(labels) else None,
+        numeric if any(labels) else None,
+        times if stamped and interval is None else None,
         names,
-        summary,
+        f"{described(series)}{stamps}",
+        interval=interval,
+        dated=stamped and dated,
     )
 
 
@@ -87,27 +105,28 @@ def _channels(text: str, stamped: bool) -> list[str]:
     return re.split(r":(?![^()]*\))", text) if stamped else text.split(":")
 
 
-def _case(where: str, parts: Sequence[str], stamped: bool) -> tuple[np.ndarray, np.ndarray]:
+def _case(where: str, parts: Sequence[str], stamped: bool) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Values and time stamps of a case, and whether these are dates."""
     channels = [_channel(f"{where}, channel {i}", part, stamped) for i, part in enumerate(parts, 1)]
-    lengths = {len(values) for values, _ in channels}
+    lengths = {len(values) for values, _, _ in channels}
     if len(lengths) != 1:
         raise UserError(f"{where}: its channels have {', '.join(map(str, sorted(lengths)))} values")
     if 0 in lengths:
         raise UserError(f"{where}: has no values")
-    times = [stamps for _, stamps in channels]
+    times = [stamps for _, stamps, _ in channels]
     if any(not np.array_equal(one, times[0]) for one in times):
         raise UserError(f"{where}: its channels have different time stamps")
-    return np.stack([values for values, _ in channels]), times[0]
+    return np.stack([values for values, _, _ in channels]), times[0], channels[0][2]
 
 
-def _channel(where: str, text: str, stamped: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Values and time stamps of one channel."""
+def _channel(where: str, text: str, stamped: bool) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Values and time stamps of one channel, and whether these are dates."""
     if not stamped:
-        return _parsed(where, text.split(",")), np.zeros(0)
+        return _parsed(where, text.split(",")), np.zeros(0), False
     pairs = _PAIR.findall(text)
     if ",".join(f"({time},{value})" for time, value in pairs) != re.sub(r"\s*,\s*\(", ",(", text):
         raise UserError(f"{where}: (time,value),(time,value),… is expected")
-    return _parsed(where, [value for _, value in pairs]), _stamps(where, [t for t, _ in pairs])
+    return _parsed(where, [value for _, value in pairs]), *_stamps(where, [t for t, _ in pairs])
 
 
 def _parsed(where: str, cells: Sequence[str]) -> np.ndarray:
@@ -115,23 +134,27 @@ def _parsed(where: str, cells: Sequence[str]) -> np.ndarray:
     if cells == [""]:
         return np.zeros(0)
     try:
-        return np.array(["nan" if cell == "?" else cell for cell in cells], dtype=np.float64)
+        values = np.array(["nan" if cell == "?" else cell for cell in cells], dtype=np.float64)
     except ValueError:
-        pass
-    values = []
-    for index, cell in enumerate(cells, 1):
-        try:
-            values.append(np.nan if cell.lower() in MISSING else float(cell))
-        except ValueError:
-            raise UserError(f"{where}, value {index}: {cell!r} is not a number") from None
-    return np.array(values)
+        values = np.array([_number(where, *one) for one in enumerate(cells, 1)])
+    if np.isinf(values).any():
+        index = int(np.isinf(values).argmax())
+        raise UserError(f"{where}, value {index + 1}: {shown(cells[index])} is not finite")
+    return values
 
 
-def _stamps(where: str, cells: Sequence[str]) -> np.ndarray:
-    """Time stamps as numbers, or dates as seconds."""
+def _number(where: str, index: int, cell: str) -> float:
+    try:
+        return np.nan if cell.lower() in MISSING else float(cell)
+    except ValueError:
+        raise UserError(f"{where}, value {index}: {shown(cell)} is not a number") from None
+
+
+def _stamps(where: str, cells: Sequence[str]) -> tuple[np.ndarray, bool]:
+    """Time stamps as numbers, or dates as seconds; and whether they are dates."""
     column = make_column("time stamps", [cell.strip() for cell in cells], lambda row: "")
-    if column.kind == "text" or np.isnan(column.values).any():
+    if column.kind == "text" or not np.isfinite(column.values).all():
         raise UserError(f"{where}: its time stamps must be numbers or dates")
     if (np.diff(column.values) <= 0).any():
         raise UserError(f"{where}: its time stamps must increase")
-    return column.values
+    return column.values, column.kind == "time"

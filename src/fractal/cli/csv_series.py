@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from .._errors import UserError
 from .._series.columns import Column
+from .._series.content import shown
 from .._series.table import DataTable, read_csv
 
 
@@ -45,7 +46,7 @@ def _check_complete(table: DataTable, column: Column) -> None:
     if not fault and wrong.any():
         row = int(wrong.argmax())
         cell = column.cells[row]
-        what = f"{cell!r} is not a finite number" if cell else "no value"
+        what = f"{shown(cell)} is not a finite number" if cell else "no value"
         fault = f"{table.place(row)}, column {column.name!r}: {what}"
     if fault:
         raise UserError(f"{table.path}, {fault}; fill in or remove such rows first")

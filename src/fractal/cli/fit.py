@@ -1,7 +1,6 @@
 """`fractal fit`: a classifier or regressor of the labeled series of a file."""
 
 import dataclasses
-import json
 import pathlib
 import sys
 import time
@@ -17,10 +16,11 @@ from .._predictions import Predictions
 from .._run_folder import WEIGHTS
 from .._series.content import Cases
 from .._series.read import read_cases
+from .case_inputs import arrays_of, naming_file, targets_of, trained_on, write_trained
 from .console import Stdout
 from .errors import warnings_in_one_line
 from .parse import NO_HINT
-from .result_folder import check_out, whole_folder, write_page, write_run
+from .result_folder import as_json, check_out, whole_folder, write_page, write_run
 
 _HELD_OUT = 0.2
 _FEWEST = 10  # cases of which some are held out
@@ -44,8 +44,8 @@ class Fit:
         out: folder for the results; default runs/fit-NAME.
         id: column that identifies the case, in a table with one sample per row.
         time: column with the times of the samples.
-        labels: classes; numbers (regression); or auto: classes if the labels are text or at most
-            20 different integers.
+        labels: classes; numbers (regression); or auto: classes if the labels are text, or integers
+            that repeat: at most 20 different ones, or 0 to n or 1 to n.
         epochs: maximum number of epochs of training.
         seed: seed of the weights, of the order of the data and of the held-out cases.
         json: print one JSON object.
@@ -78,18 +78,21 @@ class Fit:
             _check_labels(test, cases, numbers, self.test)
         else:
             cases, test = _held_out(cases, numbers, self.seed)
+        trained = trained_on(cases)
+        inputs = None if test is None else arrays_of(test, trained, self.test or self.file)
         began = time.monotonic()
         estimator = self._fitted(cases, numbers)
         result = {"seconds": time.monotonic() - began, **_summary(estimator, cases, numbers)}
         predictions = None
-        if test is not None:
+        if test is not None and inputs is not None:
             y = targets_of(cases, numbers, self.file)
             expected = targets_of(test, numbers, self.test or self.file)
             score = _regression_scores if numbers else _class_scores
-            scores, predictions = score(estimator, y, test, expected)
+            scores, predictions = score(estimator, y, *inputs, expected)
             result |= {"test_cases": len(test.series), **scores}
         with whole_folder(folder) as place:
             estimator.save(place / WEIGHTS)
+            write_trained(place / WEIGHTS, trained)
             history = [{"step": one["epoch"], **one} for one in estimator.history_]
             write_run(place, self._config(estimator, numbers), history, result, predictions)
             missing = write_page(place)
@@ -97,13 +100,16 @@ class Fit:
             print(missing, file=sys.stderr)
         print(f"model, scores and report page: {folder}", file=sys.stderr)
         if self.json:
-            print(json.dumps({**result, "folder": str(folder)}))
+            print(as_json({**result, "folder": str(folder)}))
         else:
             _show(result)
         return 0
 
     def _read(self, path: pathlib.Path, like: Cases | None = None) -> Cases:
-        found = read_cases(path, target=self.target, identity=self.id, time=self.time)
+        trained = None if like is None else trained_on(like)
+        found = read_cases(
+            path, target=self.target, identity=self.id, time=self.time, trained=trained
+        )
         if like is not None and len(found.channels) != len(like.channels):
             raise UserError(
                 f"{path} has {len(found.channels)} channels, the training set {len(like.channels)}",
@@ -122,8 +128,7 @@ class Fit:
             return self.labels == "numbers"
         if targets is None or cases.numeric is not None:
             return targets is not None and cases.numeric is True
-        whole = bool((targets == np.round(targets)).all())
-        numbers = not whole or len(set(targets)) > _MOST_CLASSES
+        numbers = not _are_class_numbers(targets)
         print(f"labels are {'numbers' if numbers else 'classes'}; see --labels", file=sys.stderr)
         return numbers
 
@@ -133,17 +138,11 @@ class Fit:
         options: dict[str, Any] = {"random_state": self.seed}
         if self.epochs is not None:
             options["max_epochs"] = self.epochs
-        X, times = arrays_of(cases)
+        X, times = arrays_of(cases, trained_on(cases), self.file)
         y = targets_of(cases, numbers, self.file)
         estimator = (FractalRegressor if numbers else FractalClassifier)(**options)
-        try:
-            with warnings_in_one_line():
-                return estimator.fit(X, y, times)
-        except UserError as error:
-            named = {"X": "the series", "y": "the labels", "times": "the times"}
-            if error.argument not in named:
-                raise
-            raise UserError(f"{self.file}: {named[error.argument]} {error.message}") from None
+        with naming_file(self.file), warnings_in_one_line():
+            return estimator.fit(X, y, times)
 
     def _config(self, estimator: Any, numbers: bool) -> dict[str, Any]:
         data: dict[str, Any] = {"task": self.file.name, "file": str(self.file)}
@@ -154,19 +153,13 @@ class Fit:
         return {"data": data, "model": model, "seed": self.seed}
 
 
-def arrays_of(cases: Cases) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
-    """Series and times as estimators take them; times start at 0."""
-    times = cases.times
-    return cases.series, None if times is None else [one - one[0] for one in times]
-
-
-def targets_of(cases: Cases, numbers: bool, path: pathlib.Path) -> np.ndarray:
-    if not numbers:
-        return np.array(cases.labels)
-    targets = cases.targets()
-    if targets is None:
-        raise UserError(f"{path}: its labels are not numbers")
-    return targets
+def _are_class_numbers(targets: np.ndarray) -> bool:
+    """Whether targets are integers that repeat, and few, or the numbers from 0 or 1 to n."""
+    found, counts = np.unique(targets, return_counts=True)
+    if (found != np.round(found)).any() or len(found) > max(2, len(targets) // 2):
+        return False
+    consecutive = found[0] in (0, 1) and found[-1] - found[0] == len(found) - 1
+    return len(found) <= _MOST_CLASSES or bool(consecutive and counts.min() > 1)
 
 
 def _check_labels(test: Cases, trained: Cases, numbers: bool, path: pathlib.Path) -> None:
@@ -224,10 +217,13 @@ def _summary(estimator: Any, cases: Cases, numbers: bool) -> dict[str, Any]:
 
 
 def _regression_scores(
-    estimator: Any, trained: np.ndarray, test: Cases, y: np.ndarray
+    estimator: Any,
+    trained: np.ndarray,
+    X: list[np.ndarray],
+    times: list[np.ndarray] | None,
+    y: np.ndarray,
 ) -> tuple[dict[str, float], Predictions]:
     """Errors on the test set beside those of the mean target of the training set."""
-    X, times = arrays_of(test)
     values = np.asarray(estimator.predict(X, times=times), np.float32)
     mse = float(np.mean((values - y) ** 2))
     constant = float(np.mean((y - trained.mean()) ** 2))
@@ -236,10 +232,13 @@ def _regression_scores(
 
 
 def _class_scores(
-    estimator: Any, trained: np.ndarray, test: Cases, y: np.ndarray
+    estimator: Any,
+    trained: np.ndarray,
+    X: list[np.ndarray],
+    times: list[np.ndarray] | None,
+    y: np.ndarray,
 ) -> tuple[dict[str, float], Predictions]:
     """Scores on the test set beside the accuracy of the training set's most frequent class."""
-    X, times = arrays_of(test)
     codes = np.searchsorted(estimator.classes_, y)
     share = np.asarray(estimator.predict_proba(X, times=times), np.float64)
     predictions = Predictions(np.log(np.maximum(share, 1e-12)).astype(np.float32), codes)

@@ -3,7 +3,6 @@
 import csv
 import dataclasses
 import io
-import json
 import pathlib
 import sys
 import time
@@ -21,7 +20,7 @@ from .._series.read import read_records
 from .._series.records import Record, Records
 from .errors import warnings_in_one_line
 from .parse import NO_HINT
-from .result_folder import check_out, whole_folder, write_page, write_run
+from .result_folder import as_json, check_out, whole_folder, write_page, write_run
 
 _TEST = 0.1  # share of the series at its end, on which forecasts are tested
 
@@ -99,7 +98,7 @@ class Forecast:
             print(missing, file=sys.stderr)
         print(_summary(result, folder), file=sys.stderr)
         if self.json:
-            print(json.dumps({**result, "folder": str(folder), "forecast": rows}))
+            print(as_json({**result, "folder": str(folder), "forecast": rows}))
         else:
             print(_csv(rows), end="")
         return 0
