@@ -121,6 +121,14 @@ def test_irregular_times_are_relative_to_the_training_set_or_else_to_the_file():
         arrays_of(irregular, TrainedOn(4, frozenset(), unit=4.0, dated=True), FILE)
 
 
+def test_a_model_with_times_gets_those_of_regular_samples_too():
+    trained = trained_on(cases([np.array([5.0, 7, 9, 13])] * 2))
+    assert trained.irregular
+    for interval in (2.0, None):
+        _, times = arrays_of(cases(interval=interval), trained, FILE)
+        np.testing.assert_array_equal(times[0], np.arange(len(times[0])))
+
+
 def test_recordings_at_twice_the_rate_have_half_the_durations(tmp_path):
     for rate in (8000, 16000):
         (tmp_path / str(rate) / "a").mkdir(parents=True)

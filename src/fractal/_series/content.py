@@ -77,6 +77,7 @@ class TrainedOn(NamedTuple):
     - `target`, `identity`, `time`, `dated`: as of `Cases`.
     - `channels`: their names; empty where they are not known.
     - `unit`: median interval between samples, in which the model has times; None without times.
+    - `irregular`: whether the model was given times.
     """
 
     steps: int
@@ -87,6 +88,7 @@ class TrainedOn(NamedTuple):
     dated: bool = False
     identity: str | None = None
     time: str | None = None
+    irregular: bool = False
 
 
 def read_text(path: pathlib.Path, data: bytes) -> str:

@@ -28,6 +28,7 @@ def trained_on(cases: Cases) -> TrainedOn:
         cases.dated,
         cases.identity,
         cases.time,
+        cases.times is not None,
     )
 
 
@@ -73,6 +74,7 @@ def _with_series(trained: TrainedOn, text: str) -> TrainedOn:
         channels=tuple(map(str, found.get("channels", ()))),
         unit=unit,
         dated=bool(found.get("dated", False)),
+        irregular=bool(found.get("irregular", False)),
     )
 
 
@@ -82,7 +84,8 @@ def arrays_of(
     """Series and times as estimators take them.
 
     Times start at 0 and are in units of the interval of the training set. Regular samples with
-    this interval need none. A model without times takes intervals relative to those of the file.
+    this interval need none, unless those of the training set were irregular. A model without times
+    takes intervals relative to those of the file.
     """
     if trained.unit is None and cases.times is None:
         return cases.series, None
@@ -93,7 +96,7 @@ def arrays_of(
     if cases.times is not None:
         return cases.series, [(one - one[0]) / unit for one in cases.times]
     step = unit if cases.interval is None else cases.interval
-    if math.isclose(step, unit, rel_tol=1e-6):
+    if not trained.irregular and math.isclose(step, unit, rel_tol=1e-6):
         return cases.series, None
     return cases.series, [np.arange(one.shape[1]) * (step / unit) for one in cases.series]
 
