@@ -58,9 +58,7 @@ def read_tensors(
     if path.is_dir():
         raise ValueError("it is a folder")
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            metadata, names = file.metadata() or {}, file.keys()
-            tensors = {name: file.get_tensor(name) for name in names}
+        tensors, metadata = _content(path)
     except safetensors.SafetensorError as error:
         raise ValueError(str(error)) from None
     if metadata.get("format") != expected:
@@ -91,10 +89,15 @@ def read_metadata(path: str | os.PathLike) -> dict[str, str]:
 
 def add_metadata(path: str | os.PathLike, extra: dict[str, str]) -> None:
     """Add entries to the header of a safetensors file."""
-    with safetensors.safe_open(path, framework="numpy") as file:
-        metadata = file.metadata() or {}
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    tensors, metadata = _content(path)
     write_tensors(path, tensors, {**metadata, **extra})
+
+
+def _content(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Tensors and metadata of a safetensors file."""
+    with safetensors.safe_open(path, framework="numpy") as file:
+        names = file.keys()
+        return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
 
 
 def read_model(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict]:
