@@ -11,7 +11,7 @@ import shutil
 
 from fractal.tasks import DataError
 
-from . import arena, code, laptop
+from . import arena, cases, code, laptop
 from .results import Line, read_experiment
 
 MODELS = code.ROOT / "models"
@@ -89,4 +89,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    cases.main(main)

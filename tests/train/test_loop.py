@@ -256,6 +256,13 @@ def test_weights_of_another_model_than_that_of_the_settings_are_rejected(whole, 
         evaluate_run(tmp_path)
 
 
+def test_damaged_weights_are_one_line(whole, tmp_path):
+    shutil.copy(whole / "config.json", tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(UserError, match=r"safetensors is not a model that fractal\.save wrote"):
+        evaluate_run(tmp_path)
+
+
 def test_a_folder_with_neither_checkpoints_nor_weights_is_rejected(whole, tmp_path):
     shutil.copy(whole / "config.json", tmp_path)
     with pytest.raises(UserError, match=r"neither checkpoints nor model\.safetensors"):

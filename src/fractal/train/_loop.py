@@ -149,7 +149,10 @@ def evaluate_run(folder: str | PathLike) -> dict[str, Any]:
 
 def _load_weights(path: pathlib.Path, config: Config, task: Task) -> Any:
     """The model in a file, which must be that of the settings."""
-    model = load(path)
+    try:
+        model = load(path)
+    except (ValueError, OSError) as error:
+        raise UserError(str(error)) from None
     if _shapes(model) != _shapes(build(config.model, task, jax.random.key(config.seed))):
         raise UserError(f"the model in {path} is not that of {path.parent / CONFIG}")
     return model
