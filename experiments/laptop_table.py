@@ -1,4 +1,4 @@
-"""The finished runs of the preset `laptop` as a table, beside published scores."""
+"""The finished runs of the preset `laptop` as tables, beside published scores."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from fractal.report.table import Cell, Table
 
 from . import arena
 from .results import Line, stale_note
-from .summaries import command, grouped
+from .summaries import command, grouped, over
 
 _NAMES = {**arena.TASKS, "smnist": "sequential MNIST", "psmnist": "permuted MNIST"}
 _MODELS = {"fractal": "FRACTAL", "s5": "S5"}
@@ -16,11 +16,8 @@ _SUBSTITUTE = ("retrieval",)  # its data is not that of published scores
 
 def table(lines: Sequence[Line]) -> Table:
     """One row per task and model: the score, the size of the run, and published scores."""
-    rows: list[tuple[Cell, ...]] = []
-    found = grouped(lines, "task", "model")
-    for task in dict.fromkeys((*_NAMES, *(task for task, _ in found))):
-        for model in dict.fromkeys((*_MODELS, *(model for _, model in found))):
-            rows += [_row(line) for line in found.get((task, model), [])]
+    runs = by_task(lines).values()
+    rows = [_row(line) for models in runs for seeds in models.values() for line in seeds]
     published = tuple(f"published: {name}" for name in _PUBLISHED)
     return Table(
         "Published length, two cores: test accuracy of finished runs",
@@ -38,14 +35,52 @@ def table(lines: Sequence[Line]) -> Table:
     )
 
 
+def summary(lines: Sequence[Line]) -> Table:
+    """One row per task: the scores of both models, and published scores."""
+    rows: list[tuple[Cell, ...]] = []
+    for task, models in by_task(lines).items():
+        own = (_mean(models[model]) if model in models else None for model in _MODELS)
+        chance = next(iter(models.values()))[0]["chance"]
+        rows.append((name_of(task), *own, f"{100 * chance:.2f}", *_published(task)))
+    published = (f"{name}, published" for name in _PUBLISHED)
+    header = ("test accuracy in %", *_MODELS.values(), "most frequent class", *published)
+    return Table("", header, rows, "")
+
+
+def by_task(lines: Sequence[Line]) -> dict[str, dict[str, list[Line]]]:
+    """The lines of each task by model, in the order of the tables."""
+    found = grouped(lines, "task", "model")
+    tasks = dict.fromkeys((*_NAMES, *(task for task, _ in found)))
+    models = dict.fromkeys((*_MODELS, *(model for _, model in found)))
+    return {
+        task: {model: found[task, model] for model in models if (task, model) in found}
+        for task in tasks
+        if any((task, model) in found for model in models)
+    }
+
+
+def _mean(seeds: Sequence[Line]) -> str:
+    mean, deviation, _ = over(seeds, "test_accuracy")
+    beside = "" if deviation is None else f" ± {100 * deviation:.2f}"
+    return f"{100 * mean:.2f}{beside}"
+
+
+def name_of(task: str) -> str:
+    """The name of a task in tables."""
+    return _NAMES.get(task, task)
+
+
+def _published(task: str) -> tuple[Cell, ...]:
+    if task not in arena.TASKS or task in _SUBSTITUTE:
+        return (None,) * len(_PUBLISHED)
+    column = list(arena.TASKS).index(task)
+    return tuple(_shown(arena.PUBLISHED[key][0][1][column]) for key in _PUBLISHED.values())
+
+
 def _row(line: Line) -> tuple[Cell, ...]:
     task, model = line["task"], line["model"]
-    published: tuple[Cell, ...] = (None,) * len(_PUBLISHED)
-    if task in arena.TASKS and task not in _SUBSTITUTE:
-        column = list(arena.TASKS).index(task)
-        published = tuple(_shown(arena.PUBLISHED[key][0][1][column]) for key in _PUBLISHED.values())
     return (
-        _NAMES.get(task, task),
+        name_of(task),
         _MODELS.get(model, model),
         f"{100 * line['test_accuracy']:.2f}",
         f"{100 * line['validation_accuracy']:.2f}",
@@ -54,7 +89,7 @@ def _row(line: Line) -> tuple[Cell, ...]:
         f"{100 * line['chance']:.2f}",
         line["cpu_hours"],
         line["seed"],
-        *published,
+        *_published(task),
     )
 
 

@@ -189,7 +189,11 @@ def _speech(lines: Sequence[Line]) -> list[PageBlock]:
 
 def _laptop(lines: Sequence[Line]) -> list[PageBlock]:
     text = "Sequences of the published length, with models that two cores train in hours."
-    return [Text(text), laptop_table.table(lines)]
+    runs = laptop_table.by_task(lines).items()
+    charts = page_charts.validation_curves(
+        {laptop_table.name_of(task): models for task, models in runs}
+    )
+    return [Text(text), Charts(charts), laptop_table.table(lines)]
 
 
 def _own_series(lines: Sequence[Line]) -> list[PageBlock]:

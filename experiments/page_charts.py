@@ -87,6 +87,17 @@ def _curve(run: Line) -> tuple[list[int], list[float]]:
     return [int(step) for step, _ in run["curve"]], [loss for _, loss in run["curve"]]
 
 
+def validation_curves(runs: Mapping[str, Mapping[str, Sequence[Line]]]) -> list[Chart]:
+    """Validation accuracy against the step, one chart per task; the runs of each by model."""
+    charts = []
+    for title, models in runs.items():
+        curves = {model: [_curve(run) for run in seeds] for model, seeds in models.items()}
+        figure = learning_curves(curves, "", "validation accuracy", known=_COLORS)
+        description = f"Validation accuracy against the step, {title}: {', '.join(curves)}."
+        charts.append(Chart(title, description, figure))
+    return charts
+
+
 def forecasts(table: Table) -> list[Chart]:
     """Errors by series and model: relative to the best prediction where it is known."""
     charts = []

@@ -177,6 +177,22 @@ def results() -> str:
     )
 
 
+def arena_runs() -> str:
+    """The README's table of the runs at published length, with its caveats."""
+    found = lines("laptop")
+    low, high = (f(line["parameters"] for line in found) for f in (min, max))
+    longest = max(line["cpu_hours"] for line in found)
+    seeds = len({line["seed"] for line in found})
+    return (
+        f"{markdown(laptop_table.summary(found))}\n"
+        f"Models of {low:,.0f} to {high:,.0f} parameters, trained here in at most {longest:.1f} "
+        f"hours of one CPU core each, seeds: {seeds} (`fractal train TASK --preset laptop`, with "
+        "`--model s5` for S5); published models are up to a hundred times as large. Checkpoints "
+        "are selected on held-out training examples. "
+        f"{stale_note('laptop', found)}".strip()
+    )
+
+
 def overview() -> Table:
     """Test accuracy of all models on all tasks, the trivial baselines, and the budget."""
     found = lines("models")
@@ -336,6 +352,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "full budget": _captioned(learned_clock.full_budget, "full_budget"),
     "synthetic": _captioned(learned_clock.synthetic, "synthetic"),
     "paper presets": paper_presets.page,
+    "arena runs": arena_runs,
     "published length": _captioned(laptop_table.table, "laptop"),
     "own series": _captioned(series_tables.tables, "own_series"),
     "forecasts": _captioned(forecast_tables.tables, "forecast"),

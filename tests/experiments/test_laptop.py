@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from experiments import laptop, laptop_table
+from experiments import laptop, laptop_table, page_charts
 from experiments.results import read_experiment
 from result_lines import all_lines, write
 
@@ -18,6 +18,30 @@ def test_scores_stand_beside_published_ones_except_for_substituted_data(tmp_path
     assert rows["Text", "S5"][-3:] == ("64.27", "86.82", "89.31")
     for task in ("Retrieval", "sequential MNIST"):
         assert rows[task, "FRACTAL"][-3:] == (None, None, None)
+
+
+def test_the_summary_has_one_row_per_task_with_the_scores_of_both_models(tmp_path):
+    lines = all_lines()["laptop"]
+    lines.append(lines[1] | {"seed": 1, "test_accuracy": 0.76})  # a second seed of S5 on Text
+    without = [one for one in lines if (one["task"], one["model"]) != ("smnist", "s5")]
+    write(tmp_path, {"laptop": without})
+    table = laptop_table.summary(read_experiment(tmp_path, "laptop") or [])
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert list(rows) == ["Text", "Retrieval", "sequential MNIST"]
+    assert rows["Text"] == ("81.25", "75.50 ± 0.71", "50.00", "64.27", "86.82", "89.31")
+    assert rows["sequential MNIST"][:2] == ("81.25", None)
+    assert rows["Retrieval"][3:] == (None, None, None)
+
+
+def test_every_task_has_a_chart_with_the_curves_of_its_models(tmp_path):
+    write(tmp_path, {"laptop": all_lines()["laptop"]})
+    found = laptop_table.by_task(read_experiment(tmp_path, "laptop") or [])
+    charts = page_charts.validation_curves(found)
+    assert [chart.title for chart in charts] == ["text", "retrieval", "smnist"]
+    for chart in charts:
+        (axes,) = chart.figure.axes
+        drawn = {line.get_label(): line.get_ydata()[-1] for line in axes.lines}
+        assert drawn == {"fractal": pytest.approx(1.8125), "s5": pytest.approx(1.75)}
 
 
 def test_cpu_time_is_summed_over_processes(tmp_path):
