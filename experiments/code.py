@@ -58,6 +58,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "long_memory": (_MODELS, ("signals",)),
     "morse": (_MODELS, ("fitting", "sithcon")),
     "synthetic": (_MODELS, ("fitting",)),
+    "induction": (_MODELS, ("fitting", "synthetic")),
     "selective": (_TRAINING, ("runs",)),
     "full_budget": (_TRAINING, ("runs", "selective")),
     "speech": ((*_MODELS, "tasks/speech.py", "_series/wav.py"), ("fitting", "sithcon", "speeds")),

@@ -135,9 +135,39 @@ def synthetic(lines: Sequence[Line]) -> Table:
     )
 
 
-def _longer(seeds: Sequence[Line]) -> Cell:
-    """Accuracy at length 4,096 of models that were trained at a smaller one."""
-    found = [line["longer"]["4096"] for line in seeds if "4096" in line["longer"]]
+def induction(lines: Sequence[Line]) -> Table:
+    """Induction heads after training on growing lengths."""
+    lengths = ("1024", "4096")
+    rows: list[tuple[Cell, ...]] = [
+        (
+            model, round(over(seeds, "parameters").mean), steps, len(seeds),
+            over(seeds, "test_accuracy"), *(_longer(seeds, length) for length in lengths),
+        )
+        for (model, steps), seeds in grouped(lines, "model", "steps").items()
+    ]  # fmt: skip
+    tested = tuple(f"length {int(length):,}" for length in ("256", *lengths))
+    header = ("model", "parameters", "steps", "seeds", *tested)
+    chance = frozenset(
+        (i, k)
+        for i, row in enumerate(rows)
+        for k in range(4, len(header))
+        if at_chance(row[k], "induction heads")
+    )
+    return Table(
+        "Induction heads, trained on lengths that double from 16 to 256: test accuracy",
+        header,
+        rows,
+        command("induction"),
+        f"Chance: 1/15. {stale_note('induction', lines)}".strip(),
+        dict.fromkeys(tested, "highest"),
+        ("steps",),
+        chance=chance,
+    )
+
+
+def _longer(seeds: Sequence[Line], length: str = "4096") -> Cell:
+    """Accuracy at a length of models that were trained at a smaller one."""
+    found = [line["longer"][length] for line in seeds if length in line["longer"]]
     return spread(found) if found else None
 
 

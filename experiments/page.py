@@ -166,6 +166,11 @@ def _synthetic(lines: Sequence[Line]) -> list[PageBlock]:
     ]
 
 
+def _induction(lines: Sequence[Line]) -> list[PageBlock]:
+    text = "Training sequences whose length doubles from 16 to 256, tests up to sixteen times that."
+    return [Text(text), learned_clock.induction(lines)]
+
+
 def _morse(lines: Sequence[Line]) -> list[PageBlock]:
     return [
         Text(
@@ -218,6 +223,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "selective": ("Selective rates", _selective),
     "full_budget": ("Selective rates in longer runs", _full_budget),
     "synthetic": ("Selective copying and induction heads", _synthetic),
+    "induction": ("Induction heads on growing lengths", _induction),
     "laptop": ("Published length", _laptop),
     "own_series": ("Your own series", _own_series),
     "forecast": ("Forecasts", _forecast),

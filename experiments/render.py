@@ -350,6 +350,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "speech": _captioned(learned_clock.speech, "speech"),
     "selective": _captioned(learned_clock.selective, "selective"),
     "full budget": _captioned(learned_clock.full_budget, "full_budget"),
+    "induction": _captioned(learned_clock.induction, "induction"),
     "synthetic": _captioned(learned_clock.synthetic, "synthetic"),
     "paper presets": paper_presets.page,
     "arena runs": arena_runs,

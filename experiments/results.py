@@ -86,6 +86,16 @@ _RATES = {
     **_TRAINED,
     "curve": points,
 }
+_SYNTHETIC = {
+    "model": text,
+    "seed": number,
+    "parameters": number,
+    "steps": number,
+    "late_loss": number,
+    "test_accuracy": number,
+    "longer": scores,
+    "curve": points,
+}
 # The fields that tables read of each experiment.
 EXPERIMENTS: dict[str, Mapping[str, Check]] = {
     "recall": {
@@ -189,18 +199,8 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
     },
     "selective": _RATES,
     "full_budget": _RATES,
-    "synthetic": {
-        "task": text,
-        "model": text,
-        "length": number,
-        "seed": number,
-        "parameters": number,
-        "steps": number,
-        "late_loss": number,
-        "test_accuracy": number,
-        "longer": scores,
-        "curve": points,
-    },
+    "synthetic": {"task": text, "length": number, **_SYNTHETIC},
+    "induction": _SYNTHETIC,
     "morse": {
         "model": text,
         "seed": number,

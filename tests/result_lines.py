@@ -132,6 +132,11 @@ def all_lines() -> dict[str, list[dict]]:
             for model, accuracy in (("s5", 0.07), ("fractal, uniform, selective", 0.8))
             for seed in range(2)
         ],
+        "induction": [
+            trained(seed, 0.9, model=model, longer={"1024": 0.7 - reach, "4096": 0.5 - reach})
+            for model, reach in (("s5", 0.4), ("fractal, uniform, selective", 0.0))
+            for seed in range(2)
+        ],
         "morse": [
             {
                 "model": model, "seed": seed, "steps": 200, "parameters": 14_000,

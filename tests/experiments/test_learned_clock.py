@@ -44,6 +44,15 @@ def test_only_models_of_a_smaller_length_have_an_accuracy_at_a_greater_one():
     assert found[256].mean == pytest.approx(0.6)
 
 
+def test_induction_heads_are_at_chance_only_where_no_token_is_found():
+    table = learned_clock.induction(LINES["induction"])
+    selective, s5 = rows(table)
+    assert (s5["length 256"].mean, selective["length 4,096"].mean) == pytest.approx((0.9, 0.5))
+    assert {(table.rows[i][0], table.header[k]) for i, k in table.chance} == set()
+    lines = [line | {"longer": {"1024": 0.3, "4096": 0.06}} for line in LINES["induction"]]
+    assert {table.header[k] for _, k in learned_clock.induction(lines).chance} == {"length 4,096"}
+
+
 def test_a_condition_that_was_not_measured_is_a_gap():
     table = learned_clock.speech(LINES["speech"][:2] + LINES["speech"][2:4])
     s5, rescaled, classical = rows(table)

@@ -40,6 +40,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(text, tmp_path):
         learned_clock.selective(lines["selective"]),
         learned_clock.full_budget(lines["full_budget"]),
         learned_clock.synthetic(lines["synthetic"]),
+        learned_clock.induction(lines["induction"]),
         learned_clock.morse(lines["morse"]),
         learned_clock.speech(lines["speech"]),
         laptop_table.table(lines["laptop"]),
