@@ -42,7 +42,7 @@ def summary(lines: Sequence[Line]) -> Table:
         own = (_mean(models[model]) if model in models else None for model in _MODELS)
         chance = next(iter(models.values()))[0]["chance"]
         rows.append((name_of(task), *own, f"{100 * chance:.2f}", *_published(task)))
-    published = (f"{name}, published" for name in _PUBLISHED)
+    published = (f"{name.partition(',')[0]}, published" for name in _PUBLISHED)
     header = ("test accuracy in %", *_MODELS.values(), "most frequent class", *published)
     return Table("", header, rows, "")
 

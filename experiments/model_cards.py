@@ -33,6 +33,7 @@ def card(line: Line) -> str:
     model, data, optimizer = (settings[name] for name in ("model", "data", "optimizer"))
     options = {"width": model["width"], "depth": model["depth"], **model["options"]}
     first = f"{line['pretrain']:,} steps of self-pretraining, then " if line["pretrain"] else ""
+    cores = "one core" if line["cores"] == 1 else f"{line['cores']} cores"
     easier = f", the first 30 % on {', '.join(data['curriculum'])}" if data["curriculum"] else ""
     return f"""# {arena.TASKS.get(task, task)}, FRACTAL, {line["parameters"]:,} parameters
 
@@ -46,7 +47,7 @@ def card(line: Line) -> str:
 | model | {", ".join(f"{name} {value}" for name, value in options.items())} |
 | training | {first}{line["steps"]:,} steps of {data["batch"]} examples{easier} |
 | learning rates | {optimizer["lr"]:g}, recurrence {optimizer["ssm_lr"]:g} |
-| cost | {line["cpu_hours"]} CPU hours, {line["hours"]} hours on {line["cores"]} cores |
+| cost | {line["cpu_hours"]} CPU hours, {line["hours"]} hours on {cores} |
 | commit | {origin.get("commit", "unknown")!s} |
 | license | Apache 2.0, for the weights; the data has its own |
 | sha256 | `{line["sha256"]}` |

@@ -44,6 +44,8 @@ def test_a_published_model_has_settings_weights_and_a_card_with_score_and_checks
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert f"sha256 | `{line['sha256']}`" in text
     assert "test accuracy | 0.8125" in text
+    assert "2.5 CPU hours, 3.5 hours on 2 cores" in text
+    assert "hours on one core |" in model_cards.card(line | {"cores": 1})
     assert "fractal train text --preset laptop --seed 0" in text
     assert f"width {preset('text', 'laptop').model.width}" in text
     assert (folder / "config.json").read_text() == preset("text", "laptop").to_json()
