@@ -6,7 +6,9 @@ mini: `fractal train listops`
     tokens 0.290.
 
 laptop: `fractal train listops --preset laptop`
-    about 90 min on two cores (an estimate); the data is generated first, in ten minutes.
+    about 45 min on one core (an estimate); the data is generated first, in a few minutes. The
+    scale-invariant clock: in its first 160 steps the loss falls from 2.27 to 1.68, with the uniform
+    clock it is 2.25 after 380.
     Not yet run to the end: its accuracy is not known. `--model s5`: S5 with the same budget.
 
 paper: `fractal train listops --preset paper --data DIR`
@@ -29,9 +31,9 @@ MINI = Config(
 _EPOCH = 1920
 LAPTOP = Config(
     data=DataConfig("listops", batch=50, buckets=8),
-    model=laptop.model(depth=4),
-    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=2e-3, weight_decay=0.04, warmup=500),
-    steps=3 * _EPOCH,
+    model=laptop.model(depth=4, clock="scale-invariant"),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=2e-3, weight_decay=0.04, warmup=400),
+    steps=2 * _EPOCH,
     evaluate_every=_EPOCH // 4,
     checkpoint_every=_EPOCH // 8,
     log_every=20,
