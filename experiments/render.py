@@ -185,7 +185,7 @@ def arena_runs() -> str:
     seeds = len({line["seed"] for line in found})
     return (
         f"{markdown(laptop_table.summary(found))}\n"
-        f"Models of {low:,.0f} to {high:,.0f} parameters, trained here in at most {longest:.1f} CPU "
+        f"Models of {low:,.0f} to {high:,.0f} parameters, trained in at most {longest:.1f} CPU "
         f"hours each, {seeds} seed{'s' * (seeds > 1)} (`fractal train TASK --preset laptop`, with "
         "`--model s5` for S5); published S5 models have 0.2 to 5 million. Checkpoints are selected "
         f"on held-out training examples. {stale_note('laptop', found)}"
