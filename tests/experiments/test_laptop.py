@@ -74,7 +74,7 @@ def test_a_line_has_the_scores_the_cost_and_the_curve_of_a_finished_run(tmp_path
     assert line["sha256"] == hashlib.sha256(b"weights").hexdigest()
     assert (line["hours"], line["cpu_hours"], line["cores"]) == (2.0, 1.0, 2)
     assert line["curve"] == [[540, 0.9]]
-    assert line["examples"] == 6480 * 50
+    assert line["examples"] == 5400 * 50
     assert line["provenance"] == {"commit": "abc"}
     assert line["settings"]["model"]["name"] == "s5"
 

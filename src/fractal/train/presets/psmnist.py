@@ -7,7 +7,7 @@ mini: `fractal train psmnist`
     the permutation leaves no local structure, so the scale-invariant clock is used.
 
 laptop: `fractal train psmnist --preset laptop`
-    after `fractal data smnist`; about 60 min on two cores (an estimate).
+    after `fractal data smnist`; about 45 min on one core (an estimate).
     Not yet run to the end: its accuracy is not known. `--model s5`: S5 with the same budget.
 
 paper: `fractal train psmnist --preset paper`

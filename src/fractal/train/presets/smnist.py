@@ -6,7 +6,7 @@ mini: `fractal train smnist`
     gray levels 0.330.
 
 laptop: `fractal train smnist --preset laptop`
-    after `fractal data smnist`; about 60 min on two cores (an estimate).
+    after `fractal data smnist`; about 30 min on one core (an estimate).
     Not yet run to the end: its accuracy is not known. `--model s5`: S5 with the same budget.
 
 paper: `fractal train smnist --preset paper`
@@ -29,7 +29,7 @@ LAPTOP = Config(
     data=DataConfig("smnist", batch=50),
     model=laptop.model(depth=3, dropout=0.1),
     optimizer=OptimizerConfig(lr=6e-3, ssm_lr=2e-3, weight_decay=0.02, warmup=500),
-    steps=6 * _EPOCH,
+    steps=5 * _EPOCH,
     evaluate_every=_EPOCH // 2,
     checkpoint_every=_EPOCH // 4,
     log_every=20,
