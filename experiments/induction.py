@@ -9,7 +9,6 @@ doubles from 16 to 256, with as many steps in all; the trained models are tested
 greater lengths.
 """
 
-import functools
 from typing import Any
 
 import equinox as eqx
@@ -36,13 +35,11 @@ def measure(model: str, seed: int) -> dict:
         inputs=IDS, outputs=IDS, width=WIDTH, depth=DEPTH, pooling="none",
         key=jax.random.key(seed), **mixers(LENGTHS[-1])[model],
     )  # fmt: skip
-    lr = 1e-3 if model == "transformer" else 3e-3
-    curve: list[list[float]] = []
-    for stage, length in enumerate(LENGTHS):
-        draw = functools.partial(induction_heads, count=BATCH, length=length)
-        net, found = fitted(net, draw, _loss, STEPS, seed * len(LENGTHS) + stage, lr=lr)
-        curve += [[step + stage * STEPS, value] for step, value in found]
-    steps = STEPS * len(LENGTHS)
+    lengths = iter(np.repeat(LENGTHS, STEPS).tolist())
+    steps, lr = STEPS * len(LENGTHS), 1e-3 if model == "transformer" else 3e-3
+    net, curve = fitted(
+        net, lambda rng: induction_heads(rng, BATCH, next(lengths)), _loss, steps, seed, lr=lr
+    )
     return {
         "parameters": parameter_count(net),
         "steps": steps,
