@@ -6,10 +6,10 @@ mini: `fractal train listops`
     tokens 0.290.
 
 laptop: `fractal train listops --preset laptop`
-    about 45 min on one core (an estimate); the data is generated first, in a few minutes. The
-    scale-invariant clock: in its first 160 steps the loss falls from 2.27 to 1.68, with the uniform
-    clock it is 2.25 after 380.
-    Not yet run to the end: its accuracy is not known. `--model s5`: S5 with the same budget.
+    50 min on one core; the data is generated first, in a few minutes. With the scale-invariant
+    clock the loss falls from 2.27 to 1.68 in the first 160 steps, with the uniform clock it is
+    still 2.25 after 380.
+    Measured test accuracy 0.474 (seed 0). `--model s5`: S5 with the same budget.
 
 paper: `fractal train listops --preset paper --data DIR`
     For GPUs; S5's published settings; `--model s5` is the published S5. Run for 20 steps here.
