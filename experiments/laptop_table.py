@@ -20,7 +20,7 @@ def table(lines: Sequence[Line]) -> Table:
     rows = [_row(line) for models in runs for seeds in models.values() for line in seeds]
     published = tuple(f"published: {name}" for name in _PUBLISHED)
     return Table(
-        "Published length, two cores: test accuracy of finished runs",
+        "Published length: test accuracy of finished runs",
         (
             *("task", "model", "test accuracy in %", "validation", "parameters", "examples seen"),
             *("most frequent class", "CPU hours", "seed"),

@@ -193,7 +193,7 @@ def _speech(lines: Sequence[Line]) -> list[PageBlock]:
 
 
 def _laptop(lines: Sequence[Line]) -> list[PageBlock]:
-    text = "Sequences of the published length, with models that two cores train in hours."
+    text = "Sequences of the published length, with models that one core trains in about an hour."
     runs = laptop_table.by_task(lines).items()
     charts = page_charts.validation_curves(
         {laptop_table.name_of(task): models for task, models in runs}
