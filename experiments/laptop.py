@@ -1,6 +1,6 @@
 """The Long Range Arena at its published length, on two cores: FRACTAL and S5, preset `laptop`.
 
-`python -m experiments.laptop [TASK …]`, about a day on two cores
+`python -m experiments.laptop [TASK …]`, about half a day on one core
 
 Runs are made one after another in runs/laptop, all of FRACTAL first, in a folder for each task,
 model, seed and state of code and settings. The same command resumes an interrupted run and

@@ -1,9 +1,9 @@
 """What the presets `laptop` of all tasks share: the model, and S5 with the same budget.
 
-Sequences have the published length, and models are of a size that two cores train in one to two
-hours. `fractal train TASK --preset laptop --model s5` has the same data, steps, learning rates,
-width and depth, an order for which its parameter count is within 7 % of FRACTAL's, and the range of
-step sizes Δ that FRACTAL has for this length.
+Sequences have the published length, and models are of a size that one core trains in half an hour
+to two hours. `fractal train TASK --preset laptop --model s5` has the same data, steps, learning
+rates, width and depth, an order for which its parameter count is within 7 % of FRACTAL's, and the
+range of step sizes Δ that FRACTAL has for this length.
 """
 
 import dataclasses
