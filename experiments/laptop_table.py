@@ -52,11 +52,11 @@ def by_task(lines: Sequence[Line]) -> dict[str, dict[str, list[Line]]]:
     found = grouped(lines, "task", "model")
     tasks = dict.fromkeys((*_NAMES, *(task for task, _ in found)))
     models = dict.fromkeys((*_MODELS, *(model for _, model in found)))
-    return {
+    runs = {
         task: {model: found[task, model] for model in models if (task, model) in found}
         for task in tasks
-        if any((task, model) in found for model in models)
     }
+    return {task: own for task, own in runs.items() if own}
 
 
 def _mean(seeds: Sequence[Line]) -> str:
