@@ -1,6 +1,6 @@
 """Induction heads, trained on growing lengths: which models learn it, and how far does it reach?
 
-`python -m experiments.induction`, about half an hour of CPU time
+`python -m experiments.induction`, about 20 minutes of CPU time
 
 The task of `experiments.synthetic`: one special token somewhere in random tokens, and again at the
 end, where the token that followed it is to be named. Trained at length 256 from the start, no model

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fractal.report.table import Cell, Table
+from fractal.report.table import Cell, Table, markdown
 
 from . import arena
 from .results import Line, stale_note
@@ -45,6 +45,20 @@ def summary(lines: Sequence[Line]) -> Table:
     published = (f"{name.partition(',')[0]}, published" for name in _PUBLISHED)
     header = ("test accuracy in %", *_MODELS.values(), "most frequent class", *published)
     return Table("", header, rows, "")
+
+
+def readme(lines: Sequence[Line]) -> str:
+    """The summary as Markdown, with its caveats."""
+    low, high = (f(line["parameters"] for line in lines) for f in (min, max))
+    longest = max(line["cpu_hours"] for line in lines)
+    seeds = len({line["seed"] for line in lines})
+    return (
+        f"{markdown(summary(lines))}\n"
+        f"Models of {low:,.0f} to {high:,.0f} parameters, trained in at most {longest:.1f} CPU "
+        f"hours each, {seeds} seed{'s' * (seeds > 1)} (`fractal train TASK --preset laptop`, with "
+        "`--model s5` for S5); published S5 models have 0.2 to 5 million. Checkpoints are selected "
+        f"on held-out training examples. {stale_note('laptop', lines)}"
+    ).strip()
 
 
 def by_task(lines: Sequence[Line]) -> dict[str, dict[str, list[Line]]]:

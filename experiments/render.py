@@ -177,21 +177,6 @@ def results() -> str:
     )
 
 
-def arena_runs() -> str:
-    """The README's table of the runs at published length, with its caveats."""
-    found = lines("laptop")
-    low, high = (f(line["parameters"] for line in found) for f in (min, max))
-    longest = max(line["cpu_hours"] for line in found)
-    seeds = len({line["seed"] for line in found})
-    return (
-        f"{markdown(laptop_table.summary(found))}\n"
-        f"Models of {low:,.0f} to {high:,.0f} parameters, trained in at most {longest:.1f} CPU "
-        f"hours each, {seeds} seed{'s' * (seeds > 1)} (`fractal train TASK --preset laptop`, with "
-        "`--model s5` for S5); published S5 models have 0.2 to 5 million. Checkpoints are selected "
-        f"on held-out training examples. {stale_note('laptop', found)}"
-    ).strip()
-
-
 def overview() -> Table:
     """Test accuracy of all models on all tasks, the trivial baselines, and the budget."""
     found = lines("models")
@@ -352,7 +337,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "induction": _captioned(learned_clock.induction, "induction"),
     "synthetic": _captioned(learned_clock.synthetic, "synthetic"),
     "paper presets": paper_presets.page,
-    "arena runs": arena_runs,
+    "arena runs": lambda: laptop_table.readme(lines("laptop")),
     "published length": _captioned(laptop_table.table, "laptop"),
     "own series": _captioned(series_tables.tables, "own_series"),
     "forecasts": _captioned(forecast_tables.tables, "forecast"),
