@@ -28,6 +28,7 @@ MINI = Config(
     steps=1000,
 )
 
+_EPOCH = 2500
 _ROW = 32  # pixels: the period of what is above and below
 LAPTOP = Config(
     data=DataConfig("pathfinder", batch=64, curriculum=("pathfinder_6", "pathfinder_9")),
@@ -39,7 +40,6 @@ LAPTOP = Config(
     log_every=20,
 )
 
-_EPOCH = 2500
 PAPER = Config(
     data=DataConfig("pathfinder", preset="paper", batch=64),
     model=ModelConfig(
