@@ -1,8 +1,8 @@
 """Experiments, one file per question: `python -m experiments.NAME` writes results/NAME.jsonl.
 
 - `clock`, `filter_bank`, `forecast`, `full_budget`, `induction`, `initialization`, `laptop`,
-  `long_memory`, `models`, `morse`, `own_series`, `recall`, `selective`, `speech`, `synthetic`: the
-  experiments.
+  `long_memory`, `models`, `morse`, `own_series`, `pathfinder`, `recall`, `selective`, `speech`,
+  `synthetic`: the experiments.
 - `cases`: runs the cases of an experiment, each on a core of its own.
 - `runs`: short runs of small models; training goes through `fractal.train.compare`.
 - `fitting`, `sithcon`, `signals`, `speeds`: parts of experiments: training on drawn batches, a

@@ -63,6 +63,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "full_budget": (_TRAINING, ("runs", "selective")),
     "speech": ((*_MODELS, "tasks/speech.py", "_series/wav.py"), ("fitting", "sithcon", "speeds")),
     "laptop": (_TRAINING, ()),
+    "pathfinder": (_TRAINING, ("runs",)),
     "own_series": (_ESTIMATORS, ()),
     "forecast": (
         (

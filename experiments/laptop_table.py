@@ -11,6 +11,7 @@ from .summaries import command, grouped, over
 _NAMES = {**arena.TASKS, "smnist": "sequential MNIST", "psmnist": "permuted MNIST"}
 _MODELS = {"fractal": "FRACTAL", "s5": "S5"}
 _PUBLISHED = {"Transformer": "transformer", "S4": "s4", "S5, its authors": "s5"}
+DASHES = {"pathfinder_6": "6 dashes", "pathfinder": "14 dashes"}
 _SUBSTITUTE = ("retrieval",)  # its data is not that of published scores
 
 
@@ -59,6 +60,32 @@ def readme(lines: Sequence[Line]) -> str:
         "`--model s5` for S5); published S5 models have 0.2 to 5 million. Checkpoints are selected "
         f"on held-out training examples. {stale_note('laptop', lines)}"
     ).strip()
+
+
+def pathfinder(lines: Sequence[Line]) -> Table:
+    """What leaves chance on Pathfinder: validation accuracy after some numbers of steps."""
+    steps = sorted({step for line in lines for step, _ in line["curve"]})
+    columns = tuple(f"{step:,.0f}" for step in steps)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            DASHES.get(line["task"], line["task"]),
+            line["model"],
+            line["parameters"],
+            line["seed"],
+            *(f"{at[step]:.3f}" if step in at else None for step in steps),
+            f"{line['test_accuracy']:.3f}",
+        )
+        for line in lines
+        for at in [dict(map(tuple, line["curve"]))]
+    ]
+    return Table(
+        "Pathfinder: validation accuracy by step",
+        ("contours", "model", "parameters", "seed", *columns, "test"),
+        rows,
+        command("pathfinder"),
+        "Steps of 64 images; pretraining is not counted as steps. Chance: 0.5. "
+        f"{stale_note('pathfinder', lines)}".strip(),
+    )
 
 
 def by_task(lines: Sequence[Line]) -> dict[str, dict[str, list[Line]]]:

@@ -201,6 +201,19 @@ def _laptop(lines: Sequence[Line]) -> list[PageBlock]:
     return [Text(text), Charts(charts), laptop_table.table(lines)]
 
 
+def _pathfinder(lines: Sequence[Line]) -> list[PageBlock]:
+    text = "Short runs on Pathfinder: which model leaves chance, and after how many images."
+    found: dict[str, dict[str, list[Line]]] = {}
+    for line in lines:
+        title = f"Pathfinder, {laptop_table.DASHES.get(line['task'], line['task'])}"
+        found.setdefault(title, {}).setdefault(line["model"], []).append(line)
+    return [
+        Text(text),
+        Charts(page_charts.validation_curves(found)),
+        laptop_table.pathfinder(lines),
+    ]
+
+
 def _own_series(lines: Sequence[Line]) -> list[PageBlock]:
     text = "The classifier of `fractal.estimators` with default settings, and established ones."
     return [Text(text), *series_tables.tables(lines)]
@@ -225,6 +238,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "synthetic": ("Selective copying and induction heads", _synthetic),
     "induction": ("Induction heads on growing lengths", _induction),
     "laptop": ("Published length", _laptop),
+    "pathfinder": ("What leaves chance on Pathfinder", _pathfinder),
     "own_series": ("Your own series", _own_series),
     "forecast": ("Forecasts", _forecast),
 }

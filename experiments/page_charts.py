@@ -28,6 +28,7 @@ _COLORS = {
     "fractional": figures.ORANGE, "published": figures.GRAY, "published spectrum": figures.PURPLE,
     "random B": figures.GREEN, "uniform": figures.BLUE, "scale-invariant": figures.VERMILION,
     "fractal, scale-invariant, selective": figures.PURPLE, "sithcon": figures.BLACK,
+    "fractal, period 32": figures.VERMILION, "fractal, no period": figures.GREEN,
     "fractal, scale-invariant, path": figures.GRAY, "fractal, uniform, selective": figures.SKY,
     "s5, resampled": figures.SKY, "log-mel, logistic regression": figures.BLACK,
 }  # fmt: skip

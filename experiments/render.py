@@ -339,6 +339,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "paper presets": paper_presets.page,
     "arena runs": lambda: laptop_table.readme(lines("laptop")),
     "published length": _captioned(laptop_table.table, "laptop"),
+    "pathfinder": _captioned(laptop_table.pathfinder, "pathfinder"),
     "own series": _captioned(series_tables.tables, "own_series"),
     "forecasts": _captioned(forecast_tables.tables, "forecast"),
 }

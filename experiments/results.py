@@ -166,6 +166,15 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
         "sha256": text,
         "curve": points,
     },
+    "pathfinder": {
+        "task": text,
+        "model": text,
+        "seed": number,
+        "parameters": number,
+        "pretrain": number,
+        **_TRAINED,
+        "curve": points,
+    },
     "own_series": {
         "data": text,
         "method": text,

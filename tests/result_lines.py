@@ -137,6 +137,11 @@ def all_lines() -> dict[str, list[dict]]:
             for model, reach in (("s5", 0.4), ("fractal, uniform, selective", 0.0))
             for seed in range(2)
         ],
+        "pathfinder": [
+            trained(seed, 0.8, task="pathfinder_6", model=model, pretrain=0)
+            for model in ("s5", "fractal, period 32")
+            for seed in range(2)
+        ],
         "morse": [
             {
                 "model": model, "seed": seed, "steps": 200, "parameters": 14_000,

@@ -44,6 +44,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(text, tmp_path):
         learned_clock.morse(lines["morse"]),
         learned_clock.speech(lines["speech"]),
         laptop_table.table(lines["laptop"]),
+        laptop_table.pathfinder(lines["pathfinder"]),
         *series_tables.tables(lines["own_series"]),
         *forecast_tables.tables(lines["forecast"]),
     ]
