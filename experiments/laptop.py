@@ -1,6 +1,6 @@
 """The Long Range Arena at its published length, on two cores: FRACTAL and S5, preset `laptop`.
 
-`python -m experiments.laptop [TASK …]`, about half a day on one core
+`python -m experiments.laptop [TASK …] [MODEL …]`, about half a day on one core
 
 Runs are made one after another in runs/laptop, all of FRACTAL first, in a folder for each task,
 model, seed and state of code and settings. The same command resumes an interrupted run and
@@ -120,13 +120,16 @@ def record(case: dict) -> None:
 
 
 def main(names: list[str]) -> None:
-    wrong = [name for name in names if name not in TASKS]
+    wrong = [name for name in names if name not in (*TASKS, *MODELS)]
     if wrong:
-        raise ValueError(f"there is no task {wrong[0]!r} here: choose from {', '.join(TASKS)}")
+        known = ", ".join((*TASKS, *MODELS))
+        raise ValueError(f"there is no task or model {wrong[0]!r} here: choose from {known}")
+    tasks = [name for name in names if name in TASKS] or TASKS
+    models = [name for name in names if name in MODELS] or MODELS
     jax.config.update("jax_compilation_cache_dir", str(code.ROOT / "runs" / "compiled"))
     fractal.keep_freed_memory()
-    for model in MODELS:
-        for task in names or TASKS:
+    for model in models:
+        for task in tasks:
             case = {"task": task, "model": model, "seed": SEED}
             print(f"laptop: {task}, {model}", file=sys.stderr, flush=True)
             record(case)

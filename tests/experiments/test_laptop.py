@@ -80,8 +80,18 @@ def test_a_line_has_the_scores_the_cost_and_the_curve_of_a_finished_run(tmp_path
 
 
 def test_an_unknown_task_is_rejected():
-    with pytest.raises(ValueError, match="there is no task 'pathx' here"):
+    with pytest.raises(ValueError, match="there is no task or model 'pathx' here"):
         laptop.main(["pathx"])
+
+
+def test_names_choose_tasks_and_models(monkeypatch):
+    made = []
+    monkeypatch.setattr(laptop, "record", lambda case: made.append((case["model"], case["task"])))
+    laptop.main(["text", "s5", "image"])
+    assert made == [("s5", "text"), ("s5", "image")]
+    made.clear()
+    laptop.main([])
+    assert made == [(model, task) for model in laptop.MODELS for task in laptop.TASKS]
 
 
 def test_a_run_is_recorded_once_and_again_when_its_line_is_stale(tmp_path, monkeypatch):
