@@ -7,6 +7,7 @@
 - `runs`: short runs of small models; training goes through `fractal.train.compare`.
 - `fitting`, `sithcon`, `signals`, `speeds`: parts of experiments: training on drawn batches, a
   model for comparison, signals.
+- `packages`: data files inside wheels of other packages.
 - `results`, `code`: the lines of results/ and whether they are stale.
 - `summaries`, `learned_clock`, `series_tables`, `forecast_tables`, `arena`, `laptop_table`,
   `page_charts`, `speed_charts`: tables and charts of the results;

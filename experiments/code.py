@@ -64,7 +64,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "speech": ((*_MODELS, "tasks/speech.py", "_series/wav.py"), ("fitting", "sithcon", "speeds")),
     "laptop": (_TRAINING, ()),
     "pathfinder": (_TRAINING, ("runs",)),
-    "own_series": (_ESTIMATORS, ()),
+    "own_series": (_ESTIMATORS, ("packages",)),
     "forecast": (
         (
             *(part for part in _MODELS if part != "baselines"),
