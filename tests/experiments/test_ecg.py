@@ -139,11 +139,11 @@ def test_delay_margin_and_false_alarms_of_known_scores():
 def test_a_beat_that_is_not_noticed_with_every_seed_has_no_delay(tmp_path):
     lines = all_lines()["ecg"]
     write(tmp_path, {"ecg": lines})
-    rows = {row[0]: row for row in stream_tables.beats(read_experiment(tmp_path, "ecg")).rows}
+    rows = {row[0]: row for row in stream_tables.beats(read_experiment(tmp_path, "ecg") or []).rows}
     assert list(rows) == ["fractal", "last season"]
     assert (rows["fractal"][4], value(rows["fractal"][5])) == ("2 of 2", 0.1)
     assert rows["last season"][4:6] == ("0 of 2", None)
     lines[-1]["delay"] = None
     write(tmp_path, {"ecg": lines})
-    row = stream_tables.beats(read_experiment(tmp_path, "ecg")).rows[0]
+    row = stream_tables.beats(read_experiment(tmp_path, "ecg") or []).rows[0]
     assert row[4:6] == ("1 of 2", None)
