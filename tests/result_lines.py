@@ -105,6 +105,16 @@ def all_lines() -> dict[str, list[dict]]:
             )
             for seed in range(2)
         ],
+        "ecg": [
+            {
+                "method": method, "seed": seed, "threshold": 0.5, "peak": 0.5 * margin,
+                "margin": margin, "delay": delay, "false_alarms": alarms, "regular_seconds": 8.78,
+            }
+            for method, margin, delay, alarms in (
+                ("last season", 0.9, None, 3), ("fractal", 1.5, 0.1, 0),
+            )
+            for seed in range(2)
+        ],
         "long_memory": [
             {
                 "series": series, "model": model, "seed": seed, "parameters": 13_000,

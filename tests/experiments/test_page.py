@@ -8,6 +8,7 @@ from experiments import (
     learned_clock,
     page,
     series_tables,
+    stream_tables,
     summaries,
 )
 from experiments.results import EXPERIMENTS, read_experiment
@@ -47,6 +48,7 @@ def test_every_cell_of_the_experiments_is_on_the_page(text, tmp_path):
         laptop_table.pathfinder(lines["pathfinder"]),
         *series_tables.tables(lines["own_series"]),
         *forecast_tables.tables(lines["forecast"]),
+        stream_tables.beats(lines["ecg"]),
     ]
     parsed = check_self_contained(text)
     on_page = {t for tag in ("td", "th", "strong") for t in parsed.texts[tag]}
