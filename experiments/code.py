@@ -40,7 +40,8 @@ _TRAINING = (
 # What determines a fitted estimator: not how input is read or files are written.
 _FITTED = (
     *("_base", "_fit", "_fit_settings", "_hold_out", "_padding", "_preparation", "_calibration"),
-    *("_classifier", "_filling", "_series_features", "_memory_features"),
+    *("_classifier", "_filling", "_series_features", "_memory_features", "_filter_features"),
+    "_filters",
 )
 _ESTIMATORS = (
     *(part for part in _MODELS if part != "baselines"),

@@ -21,11 +21,17 @@ import pathlib
 import pickle
 import signal
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from fractal.estimators import FractalClassifier, MemoryFeatures, reliability
+from fractal.estimators import (
+    FilterBankFeatures,
+    FractalClassifier,
+    MemoryFeatures,
+    reliability,
+)
 
 from . import packages, runs
 
@@ -39,9 +45,16 @@ SETS = (  # quick ones first
 )
 METHODS = (
     *("fractal", "MiniROCKET", "ROCKET", "1-NN DTW", "Catch22 forest", "memory features"),
-    "fractal, scale-invariant",
+    *("fractal, scale-invariant", "filter features", "filter features, scale-invariant"),
 )
-_RANDOM = ("fractal", "fractal, scale-invariant", "MiniROCKET", "ROCKET", "Catch22 forest")
+FEATURES: dict[str, Callable[[int], Any]] = {  # for a ridge classifier
+    "memory features": lambda _: MemoryFeatures(),
+    "filter features": lambda seed: FilterBankFeatures(random_state=seed),
+    "filter features, scale-invariant": lambda seed: FilterBankFeatures(
+        clock="scale-invariant", random_state=seed
+    ),
+}
+_FIXED = ("memory features", "1-NN DTW")  # without random numbers
 _FIXED_LENGTH = ("MiniROCKET", "ROCKET")
 _HELD_OUT_SUBJECTS = 3
 _RATES = {"2×": 2.0, "4×": 4.0, "1/2×": 0.5}
@@ -133,13 +146,13 @@ def make(method: str, seed: int) -> Any:
         return FractalClassifier(random_state=seed)
     if method == "fractal, scale-invariant":
         return FractalClassifier(clock="scale-invariant", random_state=seed)
-    if method == "memory features":
+    if method in FEATURES:
         from sklearn.linear_model import RidgeClassifierCV
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
 
         ridge = RidgeClassifierCV(np.logspace(-3, 3, 10))
-        return make_pipeline(MemoryFeatures(), StandardScaler(), ridge)
+        return make_pipeline(FEATURES[method](seed), StandardScaler(), ridge)
     from aeon.classification.convolution_based import MiniRocketClassifier, RocketClassifier
     from aeon.classification.distance_based import KNeighborsTimeSeriesClassifier
     from aeon.classification.feature_based import Catch22Classifier
@@ -184,16 +197,21 @@ def _fill(found: dict[str, Any], data: str, method: str, seed: int) -> None:
     as_given = (lambda cases: np.stack(cases)) if same else list
     model = make(method, seed).fit(as_given(X), y)
     found["accuracy"]["training rate"] = _score(model.predict(as_given(test)), truth)
-    ours = method.startswith("fractal")
-    if ours:
+    if isinstance(model, FractalClassifier):
         found |= _calibration(model, as_given(test), truth)
     for name in names:
         cases = [at_rate(x, _RATES[name]) for x in test]
         found["accuracy"][name] = _score(model.predict(as_given(cases)), truth)
-        if ours:
+        if method.startswith(("fractal", "filter")):
             times = [(np.arange(x.shape[1]) + 1) / _RATES[name] for x in cases]
-            predicted = model.predict(as_given(cases), times)
+            predicted = _predict_timed(model, as_given(cases), times)
             found["accuracy"][f"{name}, with times"] = _score(predicted, truth)
+
+
+def _predict_timed(model: Any, cases: Any, times: list[np.ndarray]) -> Any:
+    if isinstance(model, FractalClassifier):
+        return model.predict(cases, times)
+    return model[1:].predict(model[0].transform(cases, times))
 
 
 def rates_of(method: str, X: list[np.ndarray], test: list[np.ndarray]) -> list[str] | None:
@@ -233,7 +251,7 @@ def main() -> None:
         for seed in runs.SEEDS
         for data in SETS
         for method in METHODS
-        if seed == 0 or method in _RANDOM
+        if seed == 0 or method not in _FIXED
     ]
     runs.run("own_series", cases, measure)
 

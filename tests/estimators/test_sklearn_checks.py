@@ -3,7 +3,12 @@
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from fractal.estimators import FractalClassifier, FractalRegressor, MemoryFeatures
+from fractal.estimators import (
+    FilterBankFeatures,
+    FractalClassifier,
+    FractalRegressor,
+    MemoryFeatures,
+)
 
 # What these checks call samples are series of a few steps: a net of a few parameters suffices.
 SMALL = {"width": 2, "depth": 1, "order": 2, "max_epochs": 1, "batch_size": 8, "refit": False}
@@ -39,7 +44,12 @@ def marks_of(check):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    ("estimator", "check"), checks(FractalClassifier(**SMALL), MemoryFeatures(orders=(2,)))
+    ("estimator", "check"),
+    checks(
+        FractalClassifier(**SMALL),
+        MemoryFeatures(orders=(2,)),
+        FilterBankFeatures(2, n_thresholds=1, orders=(2,)),
+    ),
 )
 def test_a_check_of_scikit_learn_passes(estimator, check):
     check(estimator)
@@ -55,7 +65,12 @@ def test_a_check_of_scikit_learn_passes_for_the_regressor(estimator, check):
 def test_every_expected_failure_is_a_check_of_scikit_learn():
     names = {
         name_of(check)
-        for estimator in (FractalClassifier(), FractalRegressor(), MemoryFeatures())
+        for estimator in (
+            FractalClassifier(),
+            FractalRegressor(),
+            MemoryFeatures(),
+            FilterBankFeatures(),
+        )
         for _, check in estimator_checks_generator(estimator)
     }
     assert set(EXPECTED) <= names
