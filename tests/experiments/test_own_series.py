@@ -8,6 +8,7 @@ import pytest
 
 from experiments import own_series, series_tables
 from experiments.results import read_experiment
+from fractal.estimators import FilterBankFeatures
 from fractal.report.table import value
 from fractal.tasks import DataError
 from result_lines import all_lines, write
@@ -24,6 +25,30 @@ def test_ranks_are_over_the_sets_on_which_every_method_was_run(lines):
     assert [row[:3] for row in table.rows] == [("ROCKET", 1.0, 2), ("fractal", 2.0, 0)]
     fewer = [line for line in lines if (line["data"], line["method"]) != ("PLAID", "ROCKET")]
     assert "1 data sets" in series_tables.ranks(fewer).caption
+
+
+def test_differences_are_those_to_the_best_method_of_others(lines):
+    more = [line | {"method": "filter features"} for line in lines if line["method"] == "fractal"]
+    for line in more:
+        line["accuracy"] = {"training rate": 0.95}
+    table = series_tables.lost([*lines, *more])
+    assert table.header[3:] == ("fractal, difference", "filter features, difference")
+    assert [row[1] for row in table.rows] == ["ROCKET", "ROCKET"]
+    assert [row[3:] for row in table.rows] == [("-0.100", "+0.055"), ("-0.100", "+0.255")]
+    assert series_tables.lost(lines).rows[0][4] is None
+
+
+def test_the_filters_are_at_another_rate_what_they_are_with_times(monkeypatch):
+    """Times are given to the features, which the pipeline does not pass on by itself."""
+
+    def few(seed):
+        return FilterBankFeatures(100, random_state=seed)
+
+    monkeypatch.setitem(own_series.FEATURES, "filter features", few)
+    line = own_series.measure("ItalyPowerDemand", "filter features", 0)
+    accuracy = line["accuracy"]
+    assert accuracy["training rate"] > 0.85
+    assert accuracy["2×, with times"] > accuracy["2×"] + 0.1
 
 
 def test_rates_that_a_method_does_not_take_are_left_out(lines):

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from .._spectra import spectrum
 
 _FURTHER = 2  # mean number of inputs that a filter reads besides one
-_UNROLLED = 4  # steps per iteration of the loop
+_PART = 8  # steps whose gates are computed at a time
 _PAST = 1e9  # elapsed logarithmic time of a first sample, which extends into the past
 
 
@@ -105,13 +105,15 @@ def shares_above(
     - `lengths`: number of samples of each case; the rest is padding.
     """
 
+    levels = jnp.transpose(thresholds)  # filters last: loops over them are vectorized
+
     def add(total, y, duration):
-        return total + jnp.where(y[:, None] > thresholds, duration, 0.0), None
+        return total + jnp.where(y[None] > levels, duration, 0.0), None
 
     def of_case(values, dt, length):
-        start = jnp.zeros(thresholds.shape)
+        start = jnp.zeros(levels.shape)
         total, _ = _scan(filters, clock, values, dt, length, start, add)
-        return total / _durations(values, dt, length).sum()
+        return total.T / _durations(values, dt, length).sum()
 
     return jax.vmap(of_case)(values, dt, lengths)
 
@@ -124,27 +126,46 @@ def _scan(
     **Returns:** the last carry, and all that `read` emits.
     """
     decay, rotation, weights = filters
-    constant = _gate(decay, rotation, 1.0) if dt is None and clock == "uniform" else None
+    unit = jnp.hypot(decay, rotation)
 
     def step(carry, inputs):
-        real, imaginary, time, kept = carry
-        values, duration = inputs
-        u, gate = values @ weights, constant
-        if gate is None:
-            gate = _gate(decay, rotation, _elapsed(clock, time, duration))
+        (real, imaginary), kept = carry
+        values, duration, gate = inputs
+        u = values @ weights
         real, imaginary = (
             gate[0] * real - gate[1] * imaginary + gate[2] * u,
             gate[0] * imaginary + gate[1] * real + gate[3] * u,
         )
-        y = -(decay * imaginary + rotation * real) / jnp.hypot(decay, rotation)
-        kept, emitted = read(kept, y, duration)
-        return (real, imaginary, time + duration, kept), emitted
+        kept, emitted = read(kept, -(decay * imaginary + rotation * real) / unit, duration)
+        return ((real, imaginary), kept), emitted
 
     zero = jnp.zeros(decay.shape)
-    steps = values, _durations(values, dt, length)
-    first = (zero, zero, jnp.zeros(()), start)
-    (*_, kept), emitted = jax.lax.scan(step, first, steps, unroll=_UNROLLED)
+    first = (zero, zero), start
+    steps, elapsed = (values, _durations(values, dt, length)), _elapsed(clock, len(values), dt)
+    gate = functools.partial(_gate, decay, rotation)
+    if elapsed is None:
+        constant = gate(1.0)
+        (_, kept), emitted = jax.lax.scan(lambda c, x: step(c, (*x, constant)), first, steps)
+    elif dt is not None:
+        (_, kept), emitted = jax.lax.scan(
+            lambda c, x: step(c, (*x[:2], gate(x[2]))), first, (*steps, elapsed)
+        )
+    else:
+        # Gates that all cases share are computed in parts: within a step XLA would compute them
+        # again for each case.
+        (_, kept), emitted = jax.lax.scan(
+            lambda c, x: jax.lax.scan(step, c, (*x[:2], jax.vmap(gate)(x[2]))),
+            first,
+            [_in_parts(one) for one in (*steps, elapsed)],
+        )
+        emitted = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[: len(values)], emitted)
     return kept, emitted
+
+
+def _in_parts(x: Any) -> Float[Array, "parts steps ..."]:
+    """The steps in parts of equal size, completed by zeros."""
+    missing = -len(x) % _PART
+    return jnp.pad(x, ((0, missing), *[(0, 0)] * (x.ndim - 1))).reshape(-1, _PART, *x.shape[1:])
 
 
 def _durations(values: Any, dt: Any, length: Any) -> Float[Array, " time"]:
@@ -152,23 +173,29 @@ def _durations(values: Any, dt: Any, length: Any) -> Float[Array, " time"]:
     return jnp.where(jnp.arange(len(values)) < length, 1.0 if dt is None else dt, 0.0)
 
 
-def _elapsed(clock: str, time: Array, duration: Array) -> Array:
-    """Time of the clock that passes in a sample."""
+def _elapsed(clock: str, time: int, dt: Any) -> Float[Array, " time"] | None:
+    """Time of the clock that passes in each sample, padding included; None if it is always 1.
+
+    Without `dt` it is the same for all cases, and gates are computed once for all of them.
+    """
     if clock == "uniform":
-        return duration
-    return jnp.where(time > 0, jnp.log1p(duration / jnp.where(time > 0, time, 1.0)), _PAST)
+        return dt
+    durations = jnp.ones(time) if dt is None else dt
+    starts = jnp.cumsum(durations) - durations
+    return jnp.concatenate([jnp.full(1, _PAST), jnp.log1p(durations[1:] / starts[1:])])
 
 
 def _gate(decay: Any, rotation: Any, elapsed: Any) -> tuple[Array, Array, Array, Array]:
     """g = exp(−λ s) and the gain (1 − g)/λ, as real and imaginary parts."""
-    size, angle = jnp.exp(-decay * elapsed), -rotation * elapsed
-    real, imaginary = size * jnp.cos(angle), size * jnp.sin(angle)
-    # 1 − g without cancellation where little time passes.
-    lost = -jnp.expm1(-decay * elapsed) + 2 * size * jnp.sin(angle / 2) ** 2
+    # From half of the angle, so that 1 − g does not cancel where little time passes.
+    lost, half = -jnp.expm1(-decay * elapsed), -rotation * elapsed / 2
+    sine, cosine = jnp.sin(half), jnp.cos(half)
+    size, turned = 1 - lost, 2 * sine**2
+    imaginary, missing = 2 * size * sine * cosine, lost + size * turned
     square = decay**2 + rotation**2
     return (
-        real,
+        size * (1 - turned),
         imaginary,
-        (lost * decay - imaginary * rotation) / square,
-        -(lost * rotation + imaginary * decay) / square,
+        (missing * decay - imaginary * rotation) / square,
+        -(missing * rotation + imaginary * decay) / square,
     )
