@@ -1,14 +1,16 @@
 import pytest
 
 from experiments import paper_presets
-from fractal.train import config_parameter_count, preset
+from fractal.train import preset
 
 
-def test_the_random_task_has_the_shapes_of_the_published_one():
-    config = preset("listops", "paper", "s5")
-    task = paper_presets.random_task("listops")
-    assert config_parameter_count(config.model, task) == 188_490
-    assert (len(task.splits.train), task.length) == (4, 2048)
+@pytest.mark.parametrize("name", paper_presets.CASES)
+def test_settings_are_the_preset_with_a_smaller_batch_and_a_short_warmup(name):
+    config, published = paper_presets.settings(name, "s5"), preset(name, "paper", "s5")
+    assert config.model == published.model
+    assert config.optimizer.lr == published.optimizer.lr
+    assert config.optimizer.warmup < paper_presets.STEPS / 2
+    assert config.data.batch == paper_presets.CASES[name][0] < published.data.batch
 
 
 def test_the_estimate_counts_six_flops_per_parameter_and_step():
@@ -26,7 +28,7 @@ def test_a_row_has_the_losses_and_the_estimate():
         "compile_seconds": 60.0, "peak_memory_bytes": 3 * 2**30,
     }  # fmt: skip
     (row,) = paper_presets.table([case]).rows
-    assert row == ("listops", "s5", 188_490, 4, "2.50 → 0.25", "3.1", "3.0", "1")
+    assert row == ("listops", "s5", 188_490, 4, 20, "2.50 → 0.25", "yes", "3.1", "3.0", "1")
 
 
 @pytest.mark.parametrize("arguments", [["nope", "s5"], ["listops"], ["listops", "lstm"]])
