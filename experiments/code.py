@@ -48,6 +48,7 @@ _ESTIMATORS = (
     *("_memory.py", "_power_sums.py", "train/_optimizer.py"),
     *(f"estimators/{name}.py" for name in _FITTED),
 )
+_RIDGE = ("_ridge", "_filter_base", "_filter_classifier")
 _FORECAST = ("data", "fit", "model", "network", "settings", "training")
 _FORECASTER = (
     *(part for part in _MODELS if part != "baselines"),
@@ -72,6 +73,13 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "laptop": (_TRAINING, ()),
     "pathfinder": (_TRAINING, ("runs",)),
     "own_series": (_ESTIMATORS, ("packages",)),
+    "training_cases": (
+        (
+            *(*_ESTIMATORS, *(f"estimators/{name}.py" for name in _RIDGE)),
+            *("tasks/smnist.py", "tasks/speech.py", "_series/wav.py"),
+        ),
+        ("speech", "speeds"),
+    ),
     "forecast": (_FORECASTER, ()),
     "ecg": (_FORECASTER, ("packages",)),
 }

@@ -185,6 +185,16 @@ EXPERIMENTS: dict[str, Mapping[str, Check]] = {
         "confidence": perhaps_numbers,
         "correct": perhaps_numbers,
     },
+    "training_cases": {
+        "data": text,
+        "method": text,
+        "cases": number,
+        "seed": number,
+        "accuracy": number,
+        "log_loss": number,
+        "calibration_error": number,
+        "fit_seconds": number,
+    },
     "forecast": {
         "series": text,
         "horizon": number,

@@ -52,8 +52,12 @@ def read_cases(X: Any, times: Any = None, *, estimator: Any = None) -> CaseSet:
       cases, or one array (time,) per case, or datetime64 values. A long table has its own.
     - `estimator`: named in messages.
 
+    A `CaseSet` that was read before is returned as it is.
+
     **Raises:** `ValueError` with one line for any other input.
     """
+    if isinstance(X, CaseSet):
+        return X
     if is_table(X):
         if times is not None:
             raise UserError("must not be given with a long table", argument="times")

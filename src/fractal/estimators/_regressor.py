@@ -7,14 +7,13 @@ import numpy as np
 from jaxtyping import Array
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils import check_array
 
 from .._checks import check_flag, check_real
 from .._errors import UserError
 from ._base import SeriesEstimator
 from ._cases import CaseSet, read_cases
 from ._saved import load_estimator, save_estimator
-from ._targets import one_per_case
+from ._targets import numbers_of, one_per_case
 from ._unchanged import unchanged_on_error
 
 
@@ -120,14 +119,7 @@ class FractalRegressor(RegressorMixin, SeriesEstimator):
 
     def _read_targets(self, X: Any, y: Any, times: Any) -> tuple[CaseSet, np.ndarray]:
         cases = read_cases(X, times, estimator=self)
-        targets = check_array(
-            one_per_case(y, cases, columns=True),
-            ensure_2d=False,
-            dtype="float64",
-            input_name="y",
-            estimator=self,
-        )
-        return cases, targets
+        return cases, numbers_of(y, cases, self)
 
     def _learn_scale(self, targets: np.ndarray) -> None:
         self._flat = targets.ndim == 1

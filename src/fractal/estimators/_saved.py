@@ -6,6 +6,7 @@ only; loading sets attributes of the class that reads it, by its methods `_fitte
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,39 @@ from ..nn import SequenceModel
 from ._preparation import Preparation
 from ._saved_settings import decode_settings, encode_settings, plain
 
-_HEADER, _VERSION = "estimator", 1
+ESTIMATOR, _VERSION = "estimator", 1  # key of the header, and version of its layout
 
 
 def save_estimator(path: str | os.PathLike, estimator: Any) -> None:
-    """Write a fitted estimator to one safetensors file."""
+    """Write a fitted estimator with a `SequenceModel` to one safetensors file."""
     check_is_fitted(estimator)
-    preparation = estimator._preparation
+    text = estimator_header(estimator, estimator._preparation, estimator._fitted())
+    save_with(path, estimator.model_, {ESTIMATOR: text})
+
+
+def load_estimator(path: str | os.PathLike, cls: type) -> Any:
+    """Read an estimator of class `cls` with a `SequenceModel`."""
+    path = check_path("path", path)
+    model = load(path)
+    try:
+        if not isinstance(model, SequenceModel):
+            raise ValueError("it contains a model only")
+        header = read_header(read_metadata(path), cls)
+        estimator = cls(**decode_settings(header["settings"]))
+        estimator._preparation = read_preparation(header["preparation"])
+        if model.encoder.weight.shape[1] != estimator._preparation.inputs:
+            raise ValueError("its channels do not fit the model")
+        head: Any = model.head
+        estimator._restore(header["fitted"], head.weight.shape[0])
+        estimator.model_ = model
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        message = f"{os.fspath(path)} is not a file of {cls.__name__}.save: {error}"
+        raise ValueError(" ".join(message.split())) from None
+    return estimator
+
+
+def estimator_header(estimator: Any, preparation: Preparation, fitted: dict[str, Any]) -> str:
+    """Class, settings, scales and fitted values of an estimator as JSON."""
     header = {
         "class": type(estimator).__name__,
         "version": _VERSION,
@@ -39,41 +66,28 @@ def save_estimator(path: str | os.PathLike, estimator: Any) -> None:
             "knee": preparation.knee.tolist(),
             "timed": preparation.timed,
         },
-        "fitted": estimator._fitted(),
+        "fitted": fitted,
     }
     try:
-        text = json.dumps(header, sort_keys=True, allow_nan=False)
+        return json.dumps(header, sort_keys=True, allow_nan=False)
     except ValueError as error:
         raise UserError(f"{type(estimator).__name__} cannot be saved: {error}") from None
-    save_with(path, estimator.model_, {_HEADER: text})
 
 
-def load_estimator(path: str | os.PathLike, cls: type) -> Any:
-    """Read an estimator of class `cls`."""
-    path = check_path("path", path)
-    model = load(path)
-    try:
-        header = json.loads(read_metadata(path).get(_HEADER, "null"))
-        if not isinstance(header, dict) or not isinstance(model, SequenceModel):
-            raise ValueError("it contains a model only")
-        if header.get("class") != cls.__name__:
-            raise ValueError(f"it contains a {header.get('class')!r:.40}")
-        if header.get("version") != _VERSION:
-            raise ValueError(f"its version is {header.get('version')!r:.40}")
-        estimator = cls(**decode_settings(header["settings"]))
-        estimator._preparation = _preparation(header["preparation"])
-        if model.encoder.weight.shape[1] != estimator._preparation.inputs:
-            raise ValueError("its channels do not fit the model")
-        head: Any = model.head
-        estimator._restore(header["fitted"], head.weight.shape[0])
-        estimator.model_ = model
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        message = f"{os.fspath(path)} is not a file of {cls.__name__}.save: {error}"
-        raise ValueError(" ".join(message.split())) from None
-    return estimator
+def read_header(metadata: Mapping[str, str], cls: type) -> dict[str, Any]:
+    """The header of a file of the class `cls`; ValueError for one of another class."""
+    header = json.loads(metadata.get(ESTIMATOR, "null"))
+    if not isinstance(header, dict):
+        raise ValueError("it contains a model only")
+    if header.get("class") != cls.__name__:
+        raise ValueError(f"it contains a {header.get('class')!r:.40}")
+    if header.get("version") != _VERSION:
+        raise ValueError(f"its version is {header.get('version')!r:.40}")
+    return header
 
 
-def _preparation(found: dict[str, Any]) -> Preparation:
+def read_preparation(found: dict[str, Any]) -> Preparation:
+    """The scales in a header; ValueError if they are inconsistent."""
     mean, scale = (np.array(found[name], np.float64) for name in ("mean", "scale"))
     center, knee = (np.array(found[name], np.float64) for name in ("center", "knee"))
     indicators, unit = np.array(found["indicators"], bool), float(found["unit"])

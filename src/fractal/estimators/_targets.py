@@ -4,7 +4,8 @@ import sys
 from typing import Any
 
 import numpy as np
-from sklearn.utils import column_or_1d
+from jaxtyping import Float
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._errors import UserError
@@ -44,6 +45,17 @@ def one_per_case(y: Any, cases: CaseSet, *, columns: bool = False) -> np.ndarray
             argument="y",
         )
     return array
+
+
+def numbers_of(y: Any, cases: CaseSet, estimator: Any) -> Float[np.ndarray, "cases *outputs"]:
+    """The targets of each case, finite, (cases,) or (cases, outputs)."""
+    return check_array(
+        one_per_case(y, cases, columns=True),
+        ensure_2d=False,
+        dtype="float64",
+        input_name="y",
+        estimator=estimator,
+    )
 
 
 def labels_of(y: Any, cases: CaseSet) -> np.ndarray:

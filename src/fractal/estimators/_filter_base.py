@@ -1,0 +1,73 @@
+"""What the classifier and the regressor on filter features share: settings, features, ridge."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ._cases import CaseSet, check_channels, read_cases
+from ._filter_features import FilterBankFeatures
+from ._ridge import Ridge, fit_ridge
+
+
+class FilterBankEstimator(BaseEstimator):
+    """Base class of ridge regressions on `FilterBankFeatures`."""
+
+    def __init__(
+        self,
+        n_filters=1000,
+        *,
+        n_thresholds=4,
+        alphas=None,
+        orders=(4, 8, 16, 32, 64),
+        clock="uniform",
+        differences=True,
+        random_state=None,
+    ):
+        """**Arguments:** those of `FilterBankFeatures`."""
+        self.n_filters = n_filters
+        self.n_thresholds = n_thresholds
+        self.alphas = alphas
+        self.orders = orders
+        self.clock = clock
+        self.differences = differences
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "features_" in vars(self)
+
+    def _fit_cases(self, cases: CaseSet, targets: Float[np.ndarray, "cases outputs"]) -> Ridge:
+        """Fit features and ridge regression, and set what predictions need."""
+        features = FilterBankFeatures(**self.get_params(deep=False)).fit(cases)
+        ridge = fit_ridge(features.transform(cases), targets)
+        self.features_, self.weights_, self.intercept_ = features, ridge.weights, ridge.intercept
+        self.penalty_ = ridge.penalty
+        self.n_channels_, self.n_features_in_ = features.n_channels_, features.n_features_in_
+        return ridge
+
+    def _read(self, X: Any, times: Any) -> CaseSet:
+        """Cases of the channels of `fit`."""
+        check_is_fitted(self)
+        cases = read_cases(X, times, estimator=self)
+        check_channels(cases, self.n_channels_, self)
+        return cases
+
+    def _outputs(self, X: Any, times: Any) -> Float[np.ndarray, "cases outputs"]:
+        """The outputs of the ridge regression for each case."""
+        cases = self._read(X, times)
+        return self.features_.transform(cases) @ self.weights_ + self.intercept_
+
+    def _fitted(self) -> dict[str, Any]:
+        """Fitted values besides features and ridge, as JSON."""
+        return {}
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        """Inverse of `_fitted`, once features and ridge are set."""
