@@ -2,7 +2,7 @@
 
 - `clock`, `ecg`, `filter_bank`, `forecast`, `full_budget`, `induction`, `initialization`,
   `laptop`, `long_memory`, `models`, `morse`, `own_series`, `pathfinder`, `recall`, `selective`,
-  `speech`, `synthetic`: the experiments.
+  `speech`, `synthetic`, `training_cases`: the experiments.
 - `cases`: runs the cases of an experiment, each on a core of its own.
 - `runs`: short runs of small models; training goes through `fractal.train.compare`.
 - `fitting`, `sithcon`, `signals`, `speeds`: parts of experiments: training on drawn batches, a

@@ -220,6 +220,11 @@ def _own_series(lines: Sequence[Line]) -> list[PageBlock]:
     return [Text(text), *series_tables.tables(lines)]
 
 
+def _training_cases(lines: Sequence[Line]) -> list[PageBlock]:
+    text = "From how many training cases on the network is ahead of the filters."
+    return [Text(text), series_tables.training_cases(lines)]
+
+
 def _forecast(lines: Sequence[Line]) -> list[PageBlock]:
     text = "All steps of the horizon in one pass, beside other methods and published numbers."
     return [Text(text), *forecast_tables.tables(lines)]
@@ -246,6 +251,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[Sequence[Line]], list[PageBlock]]]]
     "laptop": ("Published length", _laptop),
     "pathfinder": ("What leaves chance on Pathfinder", _pathfinder),
     "own_series": ("Your own series", _own_series),
+    "training_cases": ("Network and filters by number of cases", _training_cases),
     "forecast": ("Forecasts", _forecast),
     "ecg": ("Streams", _ecg),
 }

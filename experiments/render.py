@@ -342,6 +342,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "published length": _captioned(laptop_table.table, "laptop"),
     "pathfinder": _captioned(laptop_table.pathfinder, "pathfinder"),
     "own series": _captioned(series_tables.tables, "own_series"),
+    "training cases": _captioned(series_tables.training_cases, "training_cases"),
     "forecasts": _captioned(forecast_tables.tables, "forecast"),
     "streams": _captioned(stream_tables.beats, "ecg"),
 }

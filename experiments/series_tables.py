@@ -139,6 +139,27 @@ def calibration(lines: Sequence[Line]) -> Table:
     )
 
 
+def training_cases(lines: Sequence[Line]) -> Table:
+    """A row per data set and number of training cases: the network beside the filters."""
+    methods = sorted({line["method"] for line in lines}, reverse=True)  # the network first
+    shown = {"accuracy": "accuracy", "log loss": "log_loss", "seconds of the fit": "fit_seconds"}
+    found = grouped(lines, "data", "cases", "method")
+    rows: list[tuple[Cell, ...]] = []
+    for data, cases in dict.fromkeys(key[:2] for key in found):
+        own = [found.get((data, cases, method)) for method in methods]
+        cells = [one and one[0][name] for name in shown.values() for one in own]
+        rows.append((data, cases, *cells))
+    rows.sort(key=lambda row: (str(row[0]), value(row[1])))
+    return Table(
+        "The trained network and the filters by number of training cases",
+        ("data", "cases", *(f"{name}, {method}" for name in shown for method in methods)),
+        rows,
+        command("training_cases"),
+        "Test accuracy and log loss, default settings, one seed; CPU seconds of one core of a "
+        f"shared machine. {stale_note('training_cases', lines)}".strip(),
+    )
+
+
 def _signed(difference: float) -> Cell:
     return f"{difference:+.3f}" if math.isfinite(difference) else None
 

@@ -147,6 +147,16 @@ def all_lines() -> dict[str, list[dict]]:
             for model, reach in (("s5", 0.4), ("fractal, uniform, selective", 0.0))
             for seed in range(2)
         ],
+        "training_cases": [
+            {
+                "data": data, "method": method, "cases": cases, "seed": 0, "accuracy": accuracy,
+                "log_loss": 0.5, "calibration_error": 0.05, "fit_seconds": 10.0,
+            }
+            for data, cases, method, accuracy in (
+                ("MNIST by pixels", 1000, "network", 0.8), ("MNIST by pixels", 100, "filters", 0.7),
+                ("MNIST by pixels", 1000, "filters", 0.9),
+            )
+        ],
         "pathfinder": [
             trained(seed, 0.8, task="pathfinder_6", model=model, pretrain=0)
             for model in ("s5", "fractal, period 32")

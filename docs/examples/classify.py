@@ -12,7 +12,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fractal.estimators import FractalClassifier, reliability
+from fractal.estimators import FilterBankClassifier, FractalClassifier, reliability
 
 FAULTS = ("none", "loose", "worn")
 
@@ -36,15 +36,17 @@ def recordings(rng, count, rate=1.0):
 
 
 def main(picture="classify.png"):
-    """Fit, evaluate at two sampling rates, and draw a stream and the reliability."""
+    """Fit network and filters, evaluate at two rates, and draw a stream and the reliability."""
     rng = np.random.default_rng(0)
     X, times, y = recordings(rng, 250)
     model = FractalClassifier(width=16, depth=1, max_epochs=40, random_state=0).fit(X, y, times)
+    filters = FilterBankClassifier(random_state=0).fit(X, y, times)
     scores = {}
     for name, rate in (("training rate", 1.0), ("twice the rate", 2.0)):
         test, stamps, truth = recordings(np.random.default_rng(1), 400, rate)
         scores[name] = model.score(test, truth, times=stamps)
-        print(f"accuracy, {name:14} {scores[name]:.3f}")
+        other = filters.score(test, truth, times=stamps)
+        print(f"accuracy, {name:14} {scores[name]:.3f}, of filters {other:.3f}")
     probabilities = model.predict_proba(test, stamps)
     found = reliability(probabilities.max(axis=1), model.predict(test, stamps) == truth, bins=5)
     print(f"calibration error        {found.error:.3f}")

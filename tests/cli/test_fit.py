@@ -56,6 +56,59 @@ def test_a_fitted_classifier_predicts_the_labels_of_a_file(capsys, tmp_path):
     assert "there is no column 'lable': did you mean label?" in said
 
 
+def tones(path, labels):
+    """Waves whose frequency is the label, one case per row."""
+    rows = [f"{label}," + ",".join(f"{x:.4f}" for x in np.sin(label * np.arange(60)))
+            for label in labels]  # fmt: skip
+    path.write_text("\n".join(["label," + ",".join(f"x{i}" for i in range(60)), *rows]))
+    return path
+
+
+@pytest.mark.parametrize("method", ["auto", "filters"])
+def test_few_cases_are_fitted_by_filters_and_predicted_from_the_folder(capsys, tmp_path, method):
+    pytest.importorskip("sklearn")
+    path, out = tones(tmp_path / "cases.csv", [1, 2] * 10), tmp_path / "run"
+    code, printed, said = run(capsys, "fit", path, "--method", method, "--out", out, "--json")
+    found = json.loads(printed)
+    assert (code, found["estimator"], found["test_accuracy"]) == (0, "FilterBankClassifier", 1.0)
+    assert ("method: filters; see --method" in said) == (method == "auto")
+    assert "epochs" not in found
+    assert "Confusion matrix" in (out / "index.html").read_text()
+    code, printed, said = run(capsys, "predict", out, path)
+    assert (code, "accuracy: 1" in said) == (0, True)
+    assert [row["prediction"] for row in csv.DictReader(printed.splitlines())] == ["1", "2"] * 10
+
+
+def test_filters_predict_numbers(capsys, tmp_path):
+    pytest.importorskip("sklearn")
+    path = tones(tmp_path / "cases.csv", np.linspace(0.2, 0.4, 40).round(4))
+    out = tmp_path / "run"
+    code, printed, _ = run(capsys, "fit", path, "--labels", "numbers", "--out", out, "--json")
+    found = json.loads(printed)
+    assert (code, found["estimator"]) == (0, "FilterBankRegressor")
+    assert found["test_rmse"] < found["mean_target_rmse"] / 3
+    code, _, said = run(capsys, "predict", out, path)
+    assert (code, "rmse: " in said) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("cases", "options", "method"),
+    [
+        (5000, {}, "filters"), (5001, {}, "network"), (10, {"epochs": 3}, "network"),
+        (9000, {"method": "filters"}, "filters"), (10, {"method": "network"}, "network"),
+    ],
+)  # fmt: skip
+def test_the_method_depends_on_the_number_of_cases(cases, options, method):
+    assert Fit(FILE, **options)._method(cases) == method
+
+
+def test_epochs_of_filters_are_an_error(capsys, tmp_path):
+    path = tones(tmp_path / "cases.csv", [1, 2] * 10)
+    code, _, said = run(capsys, "fit", path, "--method", "filters", "--epochs", 3)
+    assert code == 2
+    assert "--epochs: has no meaning with --method filters" in said
+
+
 def test_warnings_are_one_line_of_the_command(capsys):
     with warnings_in_one_line():
         warnings.simplefilter("always")

@@ -204,6 +204,15 @@ def test_an_unfinished_run_is_shown_with_what_it_has(tmp_path):
     assert "No metrics yet" in runs_page([bare])
 
 
+def test_a_finished_run_without_metrics_has_no_learning_curves(tmp_path):
+    run = write_run(tmp_path / "run", config())
+    assert "Learning curves" in runs_page([run])
+    (run / "metrics.jsonl").write_text("")
+    html = runs_page([run])
+    assert "Learning curves" not in html
+    assert "No metrics yet" not in html
+
+
 def test_runs_that_differ_in_settings_are_named_by_them(tmp_path):
     for width in (16, 32):
         write_run(tmp_path / f"w{width}", config(model__width=width))

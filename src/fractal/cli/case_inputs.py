@@ -13,6 +13,8 @@ from .._errors import UserError
 from .._files import add_metadata, read_metadata
 from .._series.content import Cases, TrainedOn
 
+CLASSIFIERS = {"network": "FractalClassifier", "filters": "FilterBankClassifier"}  # by method
+REGRESSORS = {"network": "FractalRegressor", "filters": "FilterBankRegressor"}
 _HEADER = "series"
 _IN_ESTIMATOR = ("steps", "classes")
 
@@ -49,9 +51,9 @@ def read_trained(path: pathlib.Path) -> tuple[str, TrainedOn]:
         if metadata.get("format") == "fractal.forecaster":
             raise UserError(f"MODEL: {path} is a forecaster, not a classifier or regressor")
         kind, fitted = header["class"], header["fitted"]
-        if kind not in ("FractalClassifier", "FractalRegressor"):
+        if kind not in (*CLASSIFIERS.values(), *REGRESSORS.values()):
             raise ValueError(kind)
-        classes = fitted["classes"]["values"] if kind == "FractalClassifier" else ()
+        classes = fitted["classes"]["values"] if kind in CLASSIFIERS.values() else ()
         steps, names = int(fitted["n_features_in"]), frozenset(map(str, classes))
         return kind, _with_series(TrainedOn(steps, names), metadata.get(_HEADER, "{}"))
     except UserError:

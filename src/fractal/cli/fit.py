@@ -16,7 +16,15 @@ from .._predictions import Predictions
 from .._run_folder import WEIGHTS
 from .._series.content import Cases
 from .._series.read import read_cases
-from .case_inputs import arrays_of, naming_file, targets_of, trained_on, write_trained
+from .case_inputs import (
+    CLASSIFIERS,
+    REGRESSORS,
+    arrays_of,
+    naming_file,
+    targets_of,
+    trained_on,
+    write_trained,
+)
 from .console import Stdout
 from .errors import warnings_in_one_line
 from .parse import NO_HINT
@@ -25,6 +33,7 @@ from .result_folder import as_json, check_out, whole_folder, write_page, write_r
 _HELD_OUT = 0.2
 _FEWEST = 10  # cases of which some are held out
 _MOST_CLASSES = 20  # integers as labels
+_MOST_FILTERED = 5000  # training cases: see "Your own series" of docs/results.md
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +55,9 @@ class Fit:
         time: column with the times of the samples.
         labels: classes; numbers (regression); or auto: classes if the labels are text, or integers
             that repeat: at most 20 different ones, or 0 to n or 1 to n.
-        epochs: maximum number of epochs of training.
+        method: filters (random filters and a ridge regression, in seconds); network (a trained
+            state-space model, which can stream); or auto: filters up to 5,000 training cases.
+        epochs: maximum number of epochs of training; with a network only.
         seed: seed of the weights, of the order of the data and of the held-out cases.
         json: print one JSON object.
     """
@@ -58,6 +69,7 @@ class Fit:
     id: Annotated[str | None, NO_HINT] = None
     time: Annotated[str | None, NO_HINT] = None
     labels: Literal["auto", "classes", "numbers"] = "auto"
+    method: Literal["auto", "filters", "network"] = "auto"
     epochs: Annotated[int | None, NO_HINT] = None
     seed: int = 0
     json: bool = False
@@ -66,6 +78,8 @@ class Fit:
         check_seed(self.seed)
         if self.epochs is not None:
             check_count("epochs", self.epochs, smallest=1)
+            if self.method == "filters":
+                raise UserError("has no meaning with --method filters", argument="epochs")
         folder = check_out(self.out, f"fit-{self.file.name.split('.')[0]}")
         cases = self._read(self.file)
         test = None if self.test is None else self._read(self.test, cases)
@@ -93,8 +107,8 @@ class Fit:
         with whole_folder(folder) as place:
             estimator.save(place / WEIGHTS)
             write_trained(place / WEIGHTS, trained)
-            history = [{"step": one["epoch"], **one} for one in estimator.history_]
-            write_run(place, self._config(estimator, numbers), history, result, predictions)
+            config = self._config(estimator, numbers)
+            write_run(place, config, _learning_curve(estimator), result, predictions)
             missing = write_page(place)
         if missing:
             print(missing, file=sys.stderr)
@@ -133,16 +147,24 @@ class Fit:
         return numbers
 
     def _fitted(self, cases: Cases, numbers: bool) -> Any:
-        from ..estimators import FractalClassifier, FractalRegressor  # load JAX
+        from .. import estimators  # loads JAX
 
+        method = self._method(len(cases.series))
         options: dict[str, Any] = {"random_state": self.seed}
         if self.epochs is not None:
             options["max_epochs"] = self.epochs
         X, times = arrays_of(cases, trained_on(cases), self.file)
         y = targets_of(cases, numbers, self.file)
-        estimator = (FractalRegressor if numbers else FractalClassifier)(**options)
+        estimator = getattr(estimators, (REGRESSORS if numbers else CLASSIFIERS)[method])(**options)
         with naming_file(self.file), warnings_in_one_line():
             return estimator.fit(X, y, times)
+
+    def _method(self, cases: int) -> str:
+        if self.method != "auto":
+            return self.method
+        method = "filters" if self.epochs is None and cases <= _MOST_FILTERED else "network"
+        print(f"method: {method}; see --method", file=sys.stderr)
+        return method
 
     def _config(self, estimator: Any, numbers: bool) -> dict[str, Any]:
         data: dict[str, Any] = {"task": self.file.name, "file": str(self.file)}
@@ -201,18 +223,32 @@ def _taken(cases: Cases, rows: np.ndarray) -> Cases:
     )  # fmt: skip
 
 
-def _summary(estimator: Any, cases: Cases, numbers: bool) -> dict[str, Any]:
-    import equinox as eqx
-    import jax
+def _is_network(estimator: Any) -> bool:
+    return type(estimator).__name__ in (CLASSIFIERS["network"], REGRESSORS["network"])
 
-    leaves = jax.tree.leaves(eqx.filter(estimator.model_, eqx.is_array))
+
+def _learning_curve(estimator: Any) -> list[dict[str, float]]:
+    """The losses of each epoch; none of filters."""
+    history = estimator.history_ if _is_network(estimator) else []
+    return [{"step": one["epoch"], **one} for one in history]
+
+
+def _summary(estimator: Any, cases: Cases, numbers: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         "estimator": type(estimator).__name__,
         "cases": len(cases.series),
         "channels": len(cases.channels),
-        "parameters": int(sum(leaf.size for leaf in leaves)),
-        "epochs": len(estimator.history_),
     }
+    if _is_network(estimator):
+        import equinox as eqx
+        import jax
+
+        leaves = jax.tree.leaves(eqx.filter(estimator.model_, eqx.is_array))
+        size, how = sum(leaf.size for leaf in leaves), {"epochs": len(estimator.history_)}
+    else:
+        size = estimator.weights_.size + estimator.intercept_.size
+        how = {"filters": estimator.n_filters, "penalty": estimator.penalty_}
+    found |= {"parameters": int(size), **how}
     return found if numbers else {**found, "classes": len(estimator.classes_)}
 
 

@@ -14,7 +14,7 @@ from .._errors import UserError
 from .._run_folder import WEIGHTS
 from .._series.content import Cases
 from .._series.read import read_cases
-from .case_inputs import arrays_of, naming_file, read_trained
+from .case_inputs import CLASSIFIERS, REGRESSORS, arrays_of, naming_file, read_trained
 from .parse import NO_HINT
 
 
@@ -78,7 +78,7 @@ class Predict:
             return {}
         found = [rows[index]["prediction"] for index in labeled]
         labels = [(cases.labels or [])[index] for index in labeled]
-        if kind == "FractalClassifier":
+        if kind in CLASSIFIERS.values():
             return {"accuracy": float(np.mean(np.array(found) == np.array(labels)))}
         targets = dataclasses.replace(cases, labels=labels).targets()
         if targets is not None:
@@ -109,7 +109,7 @@ def _rows(
     times: list[np.ndarray] | None,
 ) -> list[dict[str, Any]]:
     """The prediction for each case, and the probabilities of a classifier."""
-    if kind == "FractalRegressor":
+    if kind in REGRESSORS.values():
         values = estimator.predict(X, times=times)
         return [
             {"case": name, "prediction": float(value)}

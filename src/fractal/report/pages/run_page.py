@@ -37,7 +37,7 @@ def runs_page(paths: Sequence[pathlib.Path], *, data: pathlib.Path | None = None
     )
     sections = [
         Section("scores", "Scores", [_scores(groups)]),
-        Section("curves", "Learning curves", _curves(groups)),
+        *_curves(groups),
         Section("settings", "Settings", _settings(groups)),
         Section("predictions", "Predictions on the test set", _predictions(groups)),
         Section("examples", "Examples with the largest loss", worst_examples(groups, data)),
@@ -93,8 +93,11 @@ def _state(group: Group) -> str:
     return f"{len(open_runs)} unfinished: {steps}"
 
 
-def _curves(groups: Sequence[Group]) -> list[PageBlock]:
-    """Training loss, and every metric of the validation set, per task."""
+def _curves(groups: Sequence[Group]) -> list[Section]:
+    """Training loss, and every metric of the validation set, per task.
+
+    No section for finished runs without metrics: their models are not trained in steps.
+    """
     blocks: list[PageBlock] = []
     for task in dict.fromkeys(group.first.task for group in groups):
         own = [group for group in groups if group.first.task == task]
@@ -116,8 +119,11 @@ def _curves(groups: Sequence[Group]) -> list[PageBlock]:
                 found.append(Chart(f"{task}: {label}", description, figure))
         if found:
             blocks.append(Charts(found))
-    note = "Lines: mean over the seeds; bands: their range."
-    return [*blocks, Text(note, "note")] if blocks else [Text("No metrics yet.", "missing")]
+    if blocks:
+        blocks.append(Text("Lines: mean over the seeds; bands: their range.", "note"))
+    elif any(run.result is None for group in groups for run in group.runs):
+        blocks.append(Text("No metrics yet.", "missing"))
+    return [Section("curves", "Learning curves", blocks)] if blocks else []
 
 
 def _settings(groups: Sequence[Group]) -> list[PageBlock]:
