@@ -1,11 +1,17 @@
-"""aeon's interface to the classifier and the regressor, as thin as it can be."""
+"""aeon's interface to classifiers and regressors, as thin as it can be."""
 
 from aeon.classification import BaseClassifier
 from aeon.regression import BaseRegressor
 
-from fractal.estimators import FractalClassifier, FractalRegressor
+from fractal.estimators import (
+    FilterBankClassifier,
+    FilterBankRegressor,
+    FractalClassifier,
+    FractalRegressor,
+)
 
 SMALL = {"width": 2, "depth": 1, "order": 2, "max_epochs": 1}
+FEW = {"n_filters": 8, "orders": (2,)}
 TAGS = {
     "capability:multivariate": True,
     "capability:unequal_length": True,
@@ -17,6 +23,8 @@ TAGS = {
 class AeonClassifier(BaseClassifier):
     """A `FractalClassifier` as a classifier of aeon."""
 
+    made, settings = FractalClassifier, SMALL
+
     _tags = TAGS
 
     def __init__(self, random_state=None):
@@ -24,7 +32,7 @@ class AeonClassifier(BaseClassifier):
         super().__init__()
 
     def _fit(self, X, y):
-        self.fitted_ = FractalClassifier(**SMALL, random_state=self.random_state).fit(X, y)
+        self.fitted_ = self.made(**self.settings, random_state=self.random_state).fit(X, y)
         return self
 
     def _predict(self, X):
@@ -37,6 +45,8 @@ class AeonClassifier(BaseClassifier):
 class AeonRegressor(BaseRegressor):
     """A `FractalRegressor` as a regressor of aeon."""
 
+    made, settings = FractalRegressor, SMALL
+
     _tags = TAGS
 
     def __init__(self, random_state=None):
@@ -44,8 +54,20 @@ class AeonRegressor(BaseRegressor):
         super().__init__()
 
     def _fit(self, X, y):
-        self.fitted_ = FractalRegressor(**SMALL, random_state=self.random_state).fit(X, y)
+        self.fitted_ = self.made(**self.settings, random_state=self.random_state).fit(X, y)
         return self
 
     def _predict(self, X):
         return self.fitted_.predict(X)
+
+
+class AeonFilterClassifier(AeonClassifier):
+    """A `FilterBankClassifier` as a classifier of aeon."""
+
+    made, settings = FilterBankClassifier, FEW
+
+
+class AeonFilterRegressor(AeonRegressor):
+    """A `FilterBankRegressor` as a regressor of aeon."""
+
+    made, settings = FilterBankRegressor, FEW

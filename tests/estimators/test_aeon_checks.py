@@ -7,7 +7,9 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
-@pytest.mark.parametrize("name", ["AeonClassifier", "AeonRegressor"])
+@pytest.mark.parametrize(
+    "name", ["AeonClassifier", "AeonRegressor", "AeonFilterClassifier", "AeonFilterRegressor"]
+)
 def test_the_checks_of_aeon_pass(name):
     from aeon.testing.estimator_checking import check_estimator
 
