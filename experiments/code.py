@@ -41,13 +41,14 @@ _TRAINING = (
 _FITTED = (
     *("_base", "_fit", "_fit_settings", "_hold_out", "_padding", "_preparation", "_calibration"),
     *("_classifier", "_filling", "_series_features", "_memory_features", "_filter_features"),
-    "_filters",
+    *("_filters", "_random_state"),
 )
 _ESTIMATORS = (
     *(part for part in _MODELS if part != "baselines"),
     *("_memory.py", "_power_sums.py", "train/_optimizer.py"),
     *(f"estimators/{name}.py" for name in _FITTED),
 )
+_SERIES = ("smnist", "_images", "_sequences", "_task", "speech")  # data of `training_cases`
 _RIDGE = ("_ridge", "_filter_base", "_filter_classifier")
 _FORECAST = ("data", "fit", "model", "network", "settings", "training")
 _FORECASTER = (
@@ -76,7 +77,8 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "training_cases": (
         (
             *(*_ESTIMATORS, *(f"estimators/{name}.py" for name in _RIDGE)),
-            *("tasks/smnist.py", "tasks/speech.py", "_series/wav.py"),
+            *(f"tasks/{name}.py" for name in _SERIES),
+            "_series/wav.py",
         ),
         ("speech", "speeds"),
     ),

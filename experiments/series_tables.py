@@ -155,7 +155,8 @@ def training_cases(lines: Sequence[Line]) -> Table:
         ("data", "cases", *(f"{name}, {method}" for name in shown for method in methods)),
         rows,
         command("training_cases"),
-        "Test accuracy and log loss, default settings, one seed; CPU seconds of one core of a "
+        "Test accuracy and log loss, of MNIST on 2,000 test images; default settings, one seed; "
+        "CPU seconds of one core of a "
         f"shared machine. {stale_note('training_cases', lines)}".strip(),
     )
 

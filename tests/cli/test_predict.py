@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fractal._errors import UserError
+from fractal._files import write_tensors
 from fractal._series.content import Cases, TrainedOn
 from fractal._series.read import read_cases
 from fractal.cli import main
@@ -168,3 +169,31 @@ def test_a_column_of_text_is_not_scored_against_numbers(capsys, tmp_path):
     assert len(printed.splitlines()) == 13
     assert "rmse" not in said
     assert "without the text in 'file'" in said
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"estimator": "[" * 100_000},
+        {"estimator": '{"class": "FilterBankRegressor", "fitted": {"n_features_in": Infinity}}'},
+        {"estimator": '{"class": "FilterBankRegressor", "fitted": {"n_features_in": 3}}',
+         "series": "[]"},
+        {"estimator": '{"class": "FilterBankRegressor", "fitted": [3]}'},
+    ],
+)  # fmt: skip
+def test_a_malformed_header_is_one_line(header, tmp_path):
+    path = tmp_path / "model.safetensors"
+    write_tensors(path, {}, header)
+    with pytest.raises(UserError, match="is not a file that fractal fit has written"):
+        read_trained(path)
+
+
+def test_a_model_of_several_numbers_is_for_python(capsys, tmp_path):
+    estimators = pytest.importorskip("fractal.estimators")
+    X = np.sin(np.linspace(0.2, 0.6, 12)[:, None] * np.arange(30))
+    model = estimators.FilterBankRegressor(4, random_state=0).fit(X, X[:, :2])
+    model.save(tmp_path / "model.safetensors")
+    np.savez(tmp_path / "cases.npz", X=X)
+    code = main(["predict", str(tmp_path / "model.safetensors"), str(tmp_path / "cases.npz")])
+    assert code == 2
+    assert "MODEL: predicts 2 numbers per case: use it in Python" in capsys.readouterr().err

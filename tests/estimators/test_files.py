@@ -10,6 +10,7 @@ import pytest
 
 import fractal
 from fractal.estimators import FractalClassifier, FractalRegressor
+from fractal.estimators._saved import decode_labels
 
 from .conftest import TINY
 
@@ -34,6 +35,13 @@ def test_a_file_of_a_model_alone_is_not_a_classifier(fitted, tmp_path):
     fractal.save(tmp_path / "m.safetensors", fitted.model_)
     with pytest.raises(ValueError, match="contains a model only"):
         FractalClassifier.load(tmp_path / "m.safetensors")
+
+
+@pytest.mark.parametrize("labels", [["b", {}], [["a"], ["b"]], ["b", 1]])
+def test_labels_in_a_file_are_plain_and_as_long_as_their_values(labels):
+    with pytest.raises(ValueError, match="of an unknown type"):
+        decode_labels({"dtype": "<U1", "values": labels})
+    assert decode_labels({"dtype": "<U500000000", "values": ["a", "bc"]}).dtype == np.dtype("<U2")
 
 
 def test_pickle_and_joblib_keep_predictions(fitted, waves, tmp_path):

@@ -6,8 +6,8 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fractal.estimators import FilterBankFeatures
-from fractal.estimators._filters import draw_filters
+from fractal.estimators import FilterBankFeatures, _filter_features
+from fractal.estimators._filters import draw_filters, outputs
 
 
 def brute_force(features, X, times):
@@ -104,6 +104,31 @@ def test_features_keep_at_another_rate(rng, clock):
     else:  # the rate need not be known
         kept = features.fit(X).transform(finer) - features.transform(X)
     assert np.abs(kept).mean() < 0.03
+
+
+def test_a_long_series_among_short_ones_does_not_change_the_memory_of_thresholds(rng, monkeypatch):
+    X = [rng.normal(size=length) for length in (*[60] * 9, 900)]
+    expected = FilterBankFeatures(31, random_state=0).fit(X)._thresholds
+    monkeypatch.setattr(_filter_features, "_MOST_OUTPUTS", 2000)
+    sizes = []
+
+    def counted(*arguments):
+        found = outputs(*arguments)
+        sizes.append(found.size)
+        return found
+
+    monkeypatch.setattr(_filter_features, "outputs", counted)
+    found = FilterBankFeatures(31, random_state=0).fit(X)._thresholds
+    assert max(sizes) <= 2000
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_long_gap_keeps_features_finite_on_the_scale_invariant_clock(rng):
+    X, times = rng.normal(size=(4, 50)), np.arange(50.0)
+    times[1:] += 1e9
+    features = FilterBankFeatures(20, clock="scale-invariant", random_state=0)
+    assert features.fit(X, times=times).transform(X, times=times).max() > 0.5
+    assert np.isfinite(features._thresholds).all()
 
 
 def test_padding_and_other_cases_do_not_change_features(rng):

@@ -58,7 +58,16 @@ def read_trained(path: pathlib.Path) -> tuple[str, TrainedOn]:
         return kind, _with_series(TrainedOn(steps, names), metadata.get(_HEADER, "{}"))
     except UserError:
         raise
-    except (KeyError, TypeError, ValueError, OSError, safetensors.SafetensorError):
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        OSError,
+        safetensors.SafetensorError,
+    ):
         raise UserError(f"MODEL: {path} is not a file that fractal fit has written") from None
 
 

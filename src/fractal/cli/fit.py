@@ -56,9 +56,10 @@ class Fit:
         labels: classes; numbers (regression); or auto: classes if the labels are text, or integers
             that repeat: at most 20 different ones, or 0 to n or 1 to n.
         method: filters (random filters and a ridge regression, in seconds); network (a trained
-            state-space model, which can stream); or auto: filters up to 5,000 training cases.
+            state-space model, which can stream); or auto: a network with --epochs or more than
+            5,000 training cases, filters otherwise.
         epochs: maximum number of epochs of training; with a network only.
-        seed: seed of the weights, of the order of the data and of the held-out cases.
+        seed: seed of filters or weights, of the order of the data and of the held-out cases.
         json: print one JSON object.
     """
 
@@ -260,11 +261,11 @@ def _regression_scores(
     y: np.ndarray,
 ) -> tuple[dict[str, float], Predictions]:
     """Errors on the test set beside those of the mean target of the training set."""
-    values = np.asarray(estimator.predict(X, times=times), np.float32)
+    values = np.asarray(estimator.predict(X, times=times), np.float64)
     mse = float(np.mean((values - y) ** 2))
     constant = float(np.mean((y - trained.mean()) ** 2))
     scores = {"test_rmse": mse**0.5, "test_loss": mse, "mean_target_rmse": constant**0.5}
-    return scores, Predictions(values[:, None], y[:, None].astype(np.float32))
+    return scores, Predictions(*(one[:, None].astype(np.float32) for one in (values, y)))
 
 
 def _class_scores(

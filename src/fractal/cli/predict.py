@@ -111,6 +111,8 @@ def _rows(
     """The prediction for each case, and the probabilities of a classifier."""
     if kind in REGRESSORS.values():
         values = estimator.predict(X, times=times)
+        if np.ndim(values) > 1:
+            raise UserError(f"MODEL: predicts {values.shape[1]} numbers per case: use it in Python")
         return [
             {"case": name, "prediction": float(value)}
             for name, value in zip(names, values, strict=True)

@@ -9,27 +9,27 @@ from typing import Any
 import jax
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count
 from .._errors import UserError
 from ..nn import FractalSSM, SequenceModel, Streaming
 from ._bounds import check_training_memory
-from ._cases import CaseSet, check_channels, read_cases
+from ._cases import CaseSet, check_channels
 from ._fit import Examples, Loss, outputs_of, train_model
 from ._fit_settings import FitSettings, fit_settings
 from ._hold_out import hold_out
 from ._preparation import Preparation, learn_preparation
 from ._random_state import SEEDS
 from ._saved_settings import plain
+from ._series_input import TakesSeries
 from ._stream import Stream
 
 _OF_MODEL = ("width", "depth", "order", "clock", "bidirectional", "norm", "dropout")
 _PREDICTED = 8  # cases per batch in prediction: one size, so that outputs do not depend on it
 
 
-class SeriesEstimator(BaseEstimator):
+class SeriesEstimator(TakesSeries):
     """Base class of estimators that train a `SequenceModel` on cases."""
 
     _preparation: Preparation
@@ -99,12 +99,6 @@ class SeriesEstimator(BaseEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
@@ -246,13 +240,6 @@ class SeriesEstimator(BaseEstimator):
     def _set_shapes(self, cases: CaseSet) -> None:
         self.n_channels_ = cases.channels
         self.n_features_in_ = int(cases.lengths.max())
-
-    def _read(self, X: Any, times: Any) -> CaseSet:
-        """Cases of the channels of `fit`."""
-        check_is_fitted(self)
-        cases = read_cases(X, times, estimator=self)
-        check_channels(cases, self.n_channels_, self)
-        return cases
 
     def _outputs(self, X: Any, times: Any) -> np.ndarray:
         """The outputs of the model for each case."""

@@ -4,15 +4,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from ._cases import CaseSet, check_channels, read_cases
+from ._cases import CaseSet
 from ._filter_features import FilterBankFeatures
 from ._ridge import Ridge, fit_ridge
+from ._series_input import TakesSeries
 
 
-class FilterBankEstimator(BaseEstimator):
+class FilterBankEstimator(TakesSeries):
     """Base class of ridge regressions on `FilterBankFeatures`."""
 
     def __init__(
@@ -35,12 +34,6 @@ class FilterBankEstimator(BaseEstimator):
         self.differences = differences
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        return tags
-
     def __sklearn_is_fitted__(self) -> bool:
         return "features_" in vars(self)
 
@@ -52,13 +45,6 @@ class FilterBankEstimator(BaseEstimator):
         self.penalty_ = ridge.penalty
         self.n_channels_, self.n_features_in_ = features.n_channels_, features.n_features_in_
         return ridge
-
-    def _read(self, X: Any, times: Any) -> CaseSet:
-        """Cases of the channels of `fit`."""
-        check_is_fitted(self)
-        cases = read_cases(X, times, estimator=self)
-        check_channels(cases, self.n_channels_, self)
-        return cases
 
     def _outputs(self, X: Any, times: Any) -> Float[np.ndarray, "cases outputs"]:
         """The outputs of the ridge regression for each case."""

@@ -1,7 +1,7 @@
 """Features of time series without training: how long outputs of random filters are high."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Float32, Int
 
 from .._bounds import check_memory
 from .._checks import check_alpha, check_choice, check_count, check_flag, check_order
@@ -9,7 +9,7 @@ from .._errors import UserError
 from .._layer_options import check_alphas
 from .._options import CLOCKS
 from ._filters import draw_filters, outputs, shares_above
-from ._padding import batches, pad
+from ._padding import PaddedBatch, batches, pad, padded_lengths
 from ._preparation import CaseInputs
 from ._random_state import seed_of
 from ._series_features import SeriesFeatures
@@ -19,6 +19,7 @@ _SOURCES = 64  # training cases from which thresholds are drawn
 _MOST_OUTPUTS = 2**25  # floats at a time, for thresholds
 _SMALLEST_SCALE = 1e-12
 _FLOAT = 4  # bytes
+_COPIES = 3  # of outputs, while they are computed
 
 
 class FilterBankFeatures(SeriesFeatures):
@@ -29,7 +30,8 @@ class FilterBankFeatures(SeriesFeatures):
     the shares of time in which its output exceeds thresholds, which are quantiles of its output
     on training cases. Filters and thresholds are random, as the convolution kernels of ROCKET
     (Dempster et al., 2020), and nothing is trained. Series may have unequal lengths, missing values
-    and irregular times; with times, features hardly depend on the sampling rate.
+    and irregular times. With times, features of smooth series are nearly the same at higher
+    sampling rates; at lower rates fast filters are lost.
 
     >>> import numpy as np
     >>> from sklearn.linear_model import RidgeClassifierCV
@@ -111,18 +113,43 @@ class FilterBankFeatures(SeriesFeatures):
     ) -> Float[np.ndarray, "filters thresholds"]:
         """Quantiles of the output of each filter on one of the sources, which take turns."""
         count, size = len(levels), len(sources)
-        longest = max(len(one.values) for one in sources)
-        values, dt, lengths, _ = pad(sources, np.arange(size), size, longest)
-        rounds = max(1, min(-(-count // size), _MOST_OUTPUTS // (longest * size)))
+        each = -(-count // size)  # filters per source
         found = np.empty_like(levels, dtype=np.float32)
-        for start in range(0, count, rounds * size):
-            rows = np.minimum(start + np.arange(rounds * size).reshape(rounds, size).T, count - 1)
-            own = self._filters.of_cases(rows)
-            emitted = np.asarray(outputs(own, self._clock, values, dt, lengths))
-            for case, length in enumerate(lengths):
-                for place, row in enumerate(rows[case]):
-                    found[row] = np.quantile(emitted[case, :length, place], levels[row])
+        padded = padded_lengths(np.array([len(one.values) for one in sources]))
+        for length in np.unique(padded).tolist():
+            check_memory(
+                _COPIES * _FLOAT * float(max(_MOST_OUTPUTS, length)),
+                f"outputs of filters on series of {length:,} steps",
+                advice="cut or average the longest series",
+            )
+            chosen = np.flatnonzero(padded == length)
+            rounds = min(each, max(1, _MOST_OUTPUTS // length))
+            together = min(len(chosen), max(1, _MOST_OUTPUTS // (length * rounds)))
+            for start in range(0, len(chosen), together):
+                part = pad(sources, chosen[start : start + together], together, length)
+                for first in range(0, each, rounds):
+                    turns = size * np.arange(first, first + rounds)
+                    self._quantiles_of(part, part.rows[:, None] + turns, levels, found)
         return found
+
+    def _quantiles_of(
+        self,
+        sources: PaddedBatch,
+        filters: Int[np.ndarray, "sources rounds"],
+        levels: Float[np.ndarray, "filters thresholds"],
+        found: Float32[np.ndarray, "filters thresholds"],
+    ) -> None:
+        """Write the quantiles of filters on their sources into `found`."""
+        missing = len(sources.lengths) - len(filters)
+        filters = np.pad(filters, ((0, missing), (0, 0)), mode="edge")
+        own = self._filters.of_cases(np.minimum(filters, len(levels) - 1))
+        values, dt, lengths, real = sources
+        emitted = np.asarray(outputs(own, self._clock, values, dt, lengths))
+        for case in range(len(real)):
+            for place, row in enumerate(filters[case]):
+                if row < len(levels):
+                    output = emitted[case, : lengths[case], place]
+                    found[row] = np.quantile(output, levels[row])
 
     def _transformed(self, series: list[CaseInputs]) -> Float[np.ndarray, "cases features"]:
         shape = len(series), *self._thresholds.shape

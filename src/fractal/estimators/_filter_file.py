@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_count, check_path
-from .._errors import UserError
+from .._checks import check_count, check_path, check_positive
 from .._files import read_tensors, write_tensors
 from ._filter_features import FilterBankFeatures
 from ._filters import Filters
-from ._saved import ESTIMATOR, estimator_header, read_header, read_preparation
+from ._saved import ESTIMATOR, estimator_header, file_of, read_header, read_preparation
 from ._saved_settings import decode_settings
 
 _FORMAT, _VERSION = "fractal.filters", 1
@@ -37,24 +36,21 @@ def save_filters(path: str | os.PathLike, estimator: Any) -> None:
 
 
 def load_filters(path: str | os.PathLike, cls: Any) -> Any:
-    """Read an estimator of the class `cls`; UserError for any other file."""
+    """Read an estimator of the class `cls`; `UserError` for any other file."""
     path = check_path("path", path)
-    try:
+    with file_of(path, cls):
         tensors, metadata = read_tensors(path, _FORMAT, _VERSION)
         header = read_header(metadata, cls)
         made = cls(**decode_settings(header["settings"]))
         _restore(made, tensors, header)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        why = " ".join(str(error).split())
-        raise UserError(f"{path} is not a file of {cls.__name__}.save: {why}") from None
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     return made
 
 
 def _restore(made: Any, tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Set the fitted attributes of an estimator."""
     fitted, preparation = header["fitted"], read_preparation(header["preparation"])
+    features = FilterBankFeatures(**made.get_params(deep=False))
+    features._check_settings()
     channels, (filters, thresholds) = len(preparation.mean), tensors["thresholds"].shape
     slopes = (channels,) if made.differences else (0,)
     outputs = len(tensors["intercept"])
@@ -67,11 +63,13 @@ def _restore(made: Any, tensors: dict[str, np.ndarray], header: dict[str, Any]) 
         "intercept": (outputs,),
     } | ({"slope_scale": slopes} if made.differences else {})
     for name, shape in expected.items():
-        if tensors[name].shape != shape:
+        tensor = tensors[name]
+        if tensor.shape != shape or not tensor.size:
             raise ValueError(f"its tensor {name} must have the shape {shape}")
-        if not np.isfinite(tensors[name]).all():
+        if tensor.dtype.kind != "f" or not np.isfinite(tensor).all():
             raise ValueError(f"its tensor {name} is not finite")
-    features = FilterBankFeatures(**made.get_params(deep=False))
+        if name in ("decay", "slope_scale") and not (tensor > 0).all():
+            raise ValueError(f"its tensor {name} is not positive")
     features._preparation, features._clock = preparation, made.clock
     features._filters = Filters(*(tensors[name] for name in Filters._fields))
     features._thresholds, features._slope_scale = tensors["thresholds"], tensors.get("slope_scale")
@@ -79,6 +77,6 @@ def _restore(made: Any, tensors: dict[str, np.ndarray], header: dict[str, Any]) 
     features.n_features_in_ = made.n_features_in_ = check_count(
         "n_features_in", fitted["n_features_in"], 1
     )
-    made.features_, made.penalty_ = features, float(fitted["penalty"])
+    made.features_, made.penalty_ = features, check_positive("penalty", fitted["penalty"])
     made.weights_, made.intercept_ = tensors["coefficients"], tensors["intercept"]
     made._restore(fitted)

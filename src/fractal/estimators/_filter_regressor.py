@@ -14,6 +14,8 @@ from ._filter_file import load_filters, save_filters
 from ._targets import numbers_of, one_per_case
 from ._unchanged import unchanged_on_error
 
+_ROUNDING = 1e-12  # relative deviation of a target that is constant
+
 
 class FilterBankRegressor(RegressorMixin, FilterBankEstimator):
     """Regressor of one or more numbers on time series, by a ridge regression on filter features.
@@ -47,7 +49,8 @@ class FilterBankRegressor(RegressorMixin, FilterBankEstimator):
             )
         columns = targets.reshape(len(targets), -1)
         deviation = columns.std(axis=0)
-        scale = np.where(deviation > 0, deviation, 1.0)  # outputs share one penalty
+        varies = deviation > _ROUNDING * np.abs(columns).max(axis=0)
+        scale = np.where(varies, deviation, 1.0)  # outputs share one penalty
         with unchanged_on_error(self):
             self._fit_cases(cases, columns / scale)
             self.weights_, self.intercept_ = self.weights_ * scale, self.intercept_ * scale

@@ -10,7 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from .._bounds import check_memory
 
 _PENALTIES = np.logspace(-3, 3, 10)
-_BYTES = 40  # per feature of each case, in float64: standardized, centered, and decomposed
+_FLOAT = 8  # bytes
+_BYTES = 40  # per feature of each case: standardized, centered, and decomposed
 
 
 class Ridge(NamedTuple):
@@ -32,21 +33,24 @@ def fit_ridge(
     """The fit with the smallest leave-one-out error, the same penalty for all outputs."""
     cases, count = features.shape
     check_memory(
-        float(_BYTES) * cases * count,
+        float(_BYTES) * cases * count
+        + 4 * _FLOAT * min(cases, count) ** 2
+        + (len(_PENALTIES) + 4.0) * _FLOAT * targets.size,
         f"a ridge regression on {count:,} features of {cases:,} cases",
-        advice="lower n_filters or n_thresholds, or fit fewer cases",
+        advice="fit fewer cases, lower n_filters, or train a network",
     )
     scaler = StandardScaler().fit(features)
     mean, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
+    level = targets.mean(axis=0)  # apart: the regression is in the precision of the features
     # With a scorer, the predictions are kept instead of the squared errors. The choice is the same.
     ridge = RidgeCV(_PENALTIES, scoring="neg_mean_squared_error", store_cv_results=True)
-    ridge.fit(scaler.transform(features), targets)
+    ridge.fit(scaler.transform(features), targets - level)
     penalty = float(np.asarray(ridge.alpha_))
     left_out = np.asarray(ridge.cv_results_).reshape(*targets.shape, len(_PENALTIES))
     weights = (np.asarray(ridge.coef_).reshape(-1, count) / scale).T
     return Ridge(
         weights,
-        np.reshape(ridge.intercept_, targets.shape[1]) - mean @ weights,
+        level + np.reshape(ridge.intercept_, targets.shape[1]) - mean @ weights,
         penalty,
-        left_out[:, :, int(np.argmin(np.abs(_PENALTIES - penalty)))],
+        level + left_out[:, :, int(np.argmin(np.abs(_PENALTIES - penalty)))],
     )

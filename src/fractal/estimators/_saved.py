@@ -4,9 +4,11 @@
 only; loading sets attributes of the class that reads it, by its methods `_fitted` and `_restore`.
 """
 
+import contextlib
 import json
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,25 @@ from ._saved_settings import decode_settings, encode_settings, plain
 ESTIMATOR, _VERSION = "estimator", 1  # key of the header, and version of its layout
 
 
+@contextlib.contextmanager
+def file_of(path: Any, cls: type) -> Iterator[None]:
+    """Errors of reading a file become one line: it is not a file of this class."""
+    try:
+        yield
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        why = f"it has no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise UserError(f"{path} is not a file of {cls.__name__}.save: {why}") from None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+
+
 def save_estimator(path: str | os.PathLike, estimator: Any) -> None:
     """Write a fitted estimator with a `SequenceModel` to one safetensors file."""
     check_is_fitted(estimator)
@@ -34,7 +55,7 @@ def load_estimator(path: str | os.PathLike, cls: type) -> Any:
     """Read an estimator of class `cls` with a `SequenceModel`."""
     path = check_path("path", path)
     model = load(path)
-    try:
+    with file_of(path, cls):
         if not isinstance(model, SequenceModel):
             raise ValueError("it contains a model only")
         header = read_header(read_metadata(path), cls)
@@ -45,9 +66,6 @@ def load_estimator(path: str | os.PathLike, cls: type) -> Any:
         head: Any = model.head
         estimator._restore(header["fitted"], head.weight.shape[0])
         estimator.model_ = model
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        message = f"{os.fspath(path)} is not a file of {cls.__name__}.save: {error}"
-        raise ValueError(" ".join(message.split())) from None
     return estimator
 
 
@@ -94,7 +112,12 @@ def read_preparation(found: dict[str, Any]) -> Preparation:
     scales = np.stack([mean, scale, center, knee])  # raises if the shapes differ
     if not scales.shape[1:] == indicators.shape == (len(mean),):
         raise ValueError("its scales have inconsistent shapes")
-    if not (np.isfinite(scales).all() and (scale > 0).all() and (knee >= 0).all() and unit > 0):
+    if not (
+        np.isfinite(scales).all()
+        and (scale > 0).all()
+        and (knee >= 0).all()
+        and 0 < unit < math.inf
+    ):
         raise ValueError("its scales are not positive and finite")
     return Preparation(mean, scale, indicators, unit, center, knee, bool(found.get("timed")))
 
@@ -110,7 +133,9 @@ def encode_labels(classes: np.ndarray) -> dict[str, Any]:
 
 
 def decode_labels(found: dict[str, Any]) -> np.ndarray:
-    """Inverse of `encode_labels`."""
-    if np.dtype(found["dtype"]).kind not in "biufUO":
+    """Inverse of `encode_labels`. Text is as long as its values, not as the file says."""
+    dtype, values = np.dtype(found["dtype"]), found["values"]
+    known = str if dtype.kind == "U" else (str, bool, int, float)
+    if dtype.kind not in "biufUO" or not all(isinstance(one, known) for one in values):
         raise ValueError("its labels are of an unknown type")
-    return np.array(found["values"], found["dtype"])
+    return np.array(values, str if dtype.kind == "U" else dtype)

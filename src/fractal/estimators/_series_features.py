@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._errors import UserError
-from ._cases import CaseSet, check_channels, read_cases
+from ._cases import read_cases
 from ._preparation import CaseInputs, Preparation, learn_preparation
+from ._series_input import TakesSeries
 
 
-class SeriesFeatures(TransformerMixin, BaseEstimator):
+class SeriesFeatures(TransformerMixin, TakesSeries):
     """Base class of transformers of cases to features."""
 
     _preparation: Preparation
@@ -36,10 +37,8 @@ class SeriesFeatures(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any, times: Any = None) -> Float[np.ndarray, "cases features"]:
         """The features of each series. Arguments: see `FractalClassifier.fit`."""
-        check_is_fitted(self)
+        cases = self._read(X, times)
         self._check_settings()
-        cases: CaseSet = read_cases(X, times, estimator=self)
-        check_channels(cases, self.n_channels_, self)
         return self._transformed(self._preparation.apply(cases))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -70,9 +69,3 @@ class SeriesFeatures(TransformerMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "n_channels_" in vars(self)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        return tags
