@@ -12,7 +12,7 @@ import fractal
 from experiments import laptop, model_cards
 from experiments.results import read_experiment
 from fractal.nn import SequenceModel
-from fractal.tasks import DataError
+from fractal.tasks import DataError, MissingData
 from fractal.train import evaluate_run, preset
 from result_lines import all_lines, write
 
@@ -71,5 +71,8 @@ def test_weights_have_the_score_of_their_card(folder: pathlib.Path):
     text = (folder / model_cards.CARD).read_text(encoding="utf-8")
     found = re.search(r"test accuracy \| ([0-9.]+)", text)
     assert found
-    score = evaluate_run(folder)["test_accuracy"]
+    try:
+        score = evaluate_run(folder)["test_accuracy"]
+    except MissingData as error:  # a test does not start downloads
+        pytest.skip(f"{error}")
     np.testing.assert_allclose(score, float(found.group(1)), atol=6e-5)
