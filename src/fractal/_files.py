@@ -14,6 +14,8 @@ import safetensors.numpy
 
 _MODEL = "fractal.model"
 _VERSION = 1  # of the JSON layout; files of later versions are rejected
+# What reading a malformed header of a file from elsewhere may raise.
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def write_tensors(

@@ -118,6 +118,18 @@ def test_a_file_keeps_predictions_settings_and_labels(fitted, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    "changed", [{"clock": "scale-invariant"}, {"differences": False}, {"n_filters": 3}]
+)
+def test_a_file_has_the_fitted_filters_if_settings_were_changed_since(fitted, tmp_path, changed):
+    model, X = fitted
+    before = model.predict_proba(X)
+    model.set_params(**changed).save(tmp_path / "m.safetensors")
+    again = FilterBankClassifier.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(X), before)
+    assert {name: again.get_params()[name] for name in changed} == changed
+
+
 def test_files_of_others_are_refused_in_one_line(fitted, tmp_path):
     model, _ = fitted
     path = tmp_path / "m.safetensors"
@@ -138,16 +150,16 @@ def test_files_of_others_are_refused_in_one_line(fitted, tmp_path):
         with pytest.raises(ValueError, match=said):
             FilterBankClassifier.load(path)
     for entry, value, said in (
-        ("fitted", {"penalty": 10**400, "n_features_in": 9}, "penalty must be a finite"),
-        ("fitted", {"penalty": float("nan"), "n_features_in": 9}, "penalty must be a finite"),
-        ("fitted", {"penalty": 1.0, "n_features_in": 9}, "it has no 'classes'"),
-        ("settings", {"clock": "fast"}, "clock must be one of"),
-        ("settings", {"n_filters": 40.5}, "n_filters must be an integer"),
+        ("fitted", {"penalty": 10**400}, "penalty must be a finite"),
+        ("fitted", {"penalty": float("nan")}, "penalty must be a finite"),
+        ("fitted", {"classes": {"dtype": "<U1"}}, "it has no 'values'"),
+        ("fitted", {"features": {"clock": "fast"}}, "clock must be one of"),
+        ("fitted", {"features": {"n_filters": 40.5}}, "n_filters must be an integer"),
         ("class", None, "it contains a None"),
     ):
         model.save(path)
         header = json.loads(read_metadata(path)["estimator"])
-        header[entry] = {**header[entry], **value} if value and entry == "settings" else value
+        header[entry] = {**header[entry], **value} if value else value
         add_metadata(path, {"estimator": json.dumps(header)})
         with pytest.raises(ValueError, match=said):
             FilterBankClassifier.load(path)

@@ -10,7 +10,7 @@ import numpy as np
 import safetensors
 
 from .._errors import UserError
-from .._files import add_metadata, read_metadata
+from .._files import MALFORMED, add_metadata, read_metadata
 from .._series.content import Cases, TrainedOn
 
 CLASSIFIERS = {"network": "FractalClassifier", "filters": "FilterBankClassifier"}  # by method
@@ -58,16 +58,7 @@ def read_trained(path: pathlib.Path) -> tuple[str, TrainedOn]:
         return kind, _with_series(TrainedOn(steps, names), metadata.get(_HEADER, "{}"))
     except UserError:
         raise
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-        OSError,
-        safetensors.SafetensorError,
-    ):
+    except (*MALFORMED, OSError, safetensors.SafetensorError):
         raise UserError(f"MODEL: {path} is not a file that fractal fit has written") from None
 
 

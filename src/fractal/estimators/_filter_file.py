@@ -11,7 +11,7 @@ from .._files import read_tensors, write_tensors
 from ._filter_features import FilterBankFeatures
 from ._filters import Filters
 from ._saved import ESTIMATOR, estimator_header, file_of, read_header, read_preparation
-from ._saved_settings import decode_settings
+from ._saved_settings import decode_settings, encode_settings
 
 _FORMAT, _VERSION = "fractal.filters", 1
 
@@ -27,7 +27,11 @@ def save_filters(path: str | os.PathLike, estimator: Any) -> None:
     }
     if features._slope_scale is not None:
         tensors["slope_scale"] = features._slope_scale
-    fitted = {"n_features_in": estimator.n_features_in_, "penalty": estimator.penalty_}
+    fitted = {
+        "features": encode_settings(features),  # those of the fit: settings may have changed since
+        "n_features_in": estimator.n_features_in_,
+        "penalty": estimator.penalty_,
+    }
     text = estimator_header(estimator, features._preparation, fitted | estimator._fitted())
     metadata = {"format": _FORMAT, "version": str(_VERSION), ESTIMATOR: text}
     write_tensors(
@@ -49,19 +53,19 @@ def load_filters(path: str | os.PathLike, cls: Any) -> Any:
 def _restore(made: Any, tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Set the fitted attributes of an estimator."""
     fitted, preparation = header["fitted"], read_preparation(header["preparation"])
-    features = FilterBankFeatures(**made.get_params(deep=False))
+    features = FilterBankFeatures(**decode_settings(fitted["features"]))
     features._check_settings()
     channels, (filters, thresholds) = len(preparation.mean), tensors["thresholds"].shape
-    slopes = (channels,) if made.differences else (0,)
+    slopes = (channels,) if features.differences else (0,)
     outputs = len(tensors["intercept"])
     expected = {
         "decay": (filters,),
         "rotation": (filters,),
         "weights": (preparation.inputs + slopes[0], filters),
-        "thresholds": (made.n_filters, made.n_thresholds),
+        "thresholds": (features.n_filters, features.n_thresholds),
         "coefficients": (filters * thresholds, outputs),
         "intercept": (outputs,),
-    } | ({"slope_scale": slopes} if made.differences else {})
+    } | ({"slope_scale": slopes} if features.differences else {})
     for name, shape in expected.items():
         tensor = tensors[name]
         if tensor.shape != shape or not tensor.size:
@@ -70,7 +74,7 @@ def _restore(made: Any, tensors: dict[str, np.ndarray], header: dict[str, Any]) 
             raise ValueError(f"its tensor {name} is not finite")
         if name in ("decay", "slope_scale") and not (tensor > 0).all():
             raise ValueError(f"its tensor {name} is not positive")
-    features._preparation, features._clock = preparation, made.clock
+    features._preparation, features._clock = preparation, features.clock
     features._filters = Filters(*(tensors[name] for name in Filters._fields))
     features._thresholds, features._slope_scale = tensors["thresholds"], tensors.get("slope_scale")
     features.n_channels_ = made.n_channels_ = channels

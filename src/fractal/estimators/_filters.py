@@ -181,9 +181,8 @@ def _elapsed(clock: str, time: int, dt: Any) -> Float[Array, " time"] | None:
     if clock == "uniform":
         return dt
     durations = jnp.ones(time) if dt is None else dt
-    starts = jnp.concatenate(
-        [jnp.zeros(1), jnp.cumsum(durations)[:-1]]
-    )  # exact, unlike differences
+    # Not by subtracting the durations, which loses the first one beside a long second one.
+    starts = jnp.concatenate([jnp.zeros(1), jnp.cumsum(durations)[:-1]])
     return jnp.concatenate([jnp.full(1, _PAST), jnp.log1p(durations[1:] / starts[1:])])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._checks import check_count, check_path
 from .._errors import UserError
-from .._files import read_tensors, write_tensors
+from .._files import MALFORMED, read_tensors, write_tensors
 from ._covariates import CovariateScale
 from ._forecast_fit import new_network
 from ._forecast_model import CarriedState, ForecastModel
@@ -68,7 +68,7 @@ def load_forecaster(path: str | os.PathLike, cls: Any) -> Any:
         settings = json.loads(metadata["settings"])
         made = cls(**decode_settings(settings["parameters"]))
         _restore(made, tensors, settings)
-    except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+    except MALFORMED as error:
         why = " ".join(str(error).split())
         raise UserError(f"{path} is not a forecaster that save wrote: {why}") from None
     except OSError as error:

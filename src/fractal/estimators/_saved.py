@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_path
 from .._errors import UserError
-from .._files import read_metadata
+from .._files import MALFORMED, read_metadata
 from .._weights import load, save_with
 from ..nn import SequenceModel
 from ._preparation import Preparation
@@ -30,14 +30,7 @@ def file_of(path: Any, cls: type) -> Iterator[None]:
     """Errors of reading a file become one line: it is not a file of this class."""
     try:
         yield
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except MALFORMED as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise UserError(f"{path} is not a file of {cls.__name__}.save: {why}") from None
     except OSError as error:
