@@ -14,6 +14,7 @@ from result_lines import all_lines, write
     [
         ("fractal, no period", {"model"}),
         ("fractal, period 32, pretrained", {"pretrain"}),
+        ("fractal, period 32, order 16", {"model"}),
         ("s5", {"model"}),
     ],
 )
