@@ -5,27 +5,34 @@ import pytest
 
 from experiments import laptop_table, pathfinder, runs
 from experiments.results import read_experiment
-from fractal.train import Config
 from result_lines import all_lines, write
 
 
 @pytest.mark.parametrize(
     ("model", "changed"),
     [
-        ("fractal, no period", {"model"}),
+        ("fractal, no period", {"model.options"}),
         ("fractal, period 32, pretrained", {"pretrain"}),
-        ("fractal, period 32, order 16", {"model"}),
-        ("s5", {"model"}),
+        ("fractal, period 32, order 16", {"model.options"}),
+        ("fractal, period 32, gate of S5", {"model.gate"}),
+        ("s5", {"model.name", "model.options"}),
     ],
 )
 def test_cases_differ_from_the_one_with_a_period_only_as_their_names_say(model, changed):
-    given = pathfinder.settings("pathfinder_6", "fractal, period 32", 0)
-    other = pathfinder.settings("pathfinder_6", model, 0)
-    fields = {field.name for field in dataclasses.fields(Config)}
-    assert {name for name in fields if getattr(given, name) != getattr(other, name)} == changed
-    assert dataclasses.replace(given.model, name=other.model.name, options={}) == (
-        dataclasses.replace(other.model, options={})
+    given, other = (
+        _settings(pathfinder.settings("pathfinder_6", name, 0))
+        for name in ("fractal, period 32", model)
     )
+    assert {name for name in given if given[name] != other[name]} == changed
+
+
+def _settings(config):
+    """All settings by name, those of sections as `section.name`."""
+    found = {}
+    for name, value in dataclasses.asdict(config).items():
+        sections = ("data", "model", "optimizer")
+        found |= {f"{name}.{k}": v for k, v in value.items()} if name in sections else {name: value}
+    return found
 
 
 def test_the_curve_is_the_accuracy_on_the_validation_set(tmp_path, monkeypatch):
