@@ -3,8 +3,8 @@
 `python -m experiments.pathfinder`, about two and a half hours of CPU time
 
 Models for 1,500 steps of 64 images: on contours of 6 dashes, with one change at a time, and from
-the start on contours of 14 dashes, as the task has them. They have 68,000 to 84,000 parameters, with
-twice as many modes 134,000. The curve is the accuracy on the validation set.
+the start on contours of 14 dashes, as the task has them. They have 68,000 to 84,000 parameters;
+those with twice as many modes have 134,000. The curve is the accuracy on the validation set.
 """
 
 import json
