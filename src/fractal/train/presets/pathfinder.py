@@ -32,11 +32,11 @@ _EPOCH = 2500
 _ROW = 32  # pixels: the period of what is above and below
 LAPTOP = Config(
     data=DataConfig("pathfinder", batch=64, curriculum=("pathfinder_6", "pathfinder_9")),
-    model=laptop.model(depth=4, period=_ROW),
-    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.03, warmup=500),
-    steps=8000,
-    evaluate_every=1000,
-    checkpoint_every=250,
+    model=laptop.model(depth=4, gate="half_glu1", period=_ROW),
+    optimizer=OptimizerConfig(lr=4e-3, ssm_lr=1e-3, weight_decay=0.03, warmup=300),
+    steps=5600,
+    evaluate_every=1400,
+    checkpoint_every=200,
     log_every=20,
 )
 
