@@ -56,8 +56,8 @@ def test_fractal_and_s5_have_the_same_range_of_step_sizes(name):
     task = task_like(name)
     for model in ("fractal", "s5"):
         built = build(preset(name, "laptop", model).model, task, jax.random.key(0))
-        mixer = built.blocks[0].mixer
-        steps = np.exp(mixer.log_dt if model == "fractal" else mixer.log_step)
+        name_of = {"fractal": "log_dt", "s5": "log_step"}[model]
+        steps = np.exp([getattr(block.mixer, name_of) for block in built.blocks])
         assert 2 / task.length <= steps.min() < 4 / task.length
         assert 0.25 < steps.max() <= 0.5 + 1e-6
 
