@@ -31,7 +31,8 @@ def card(line: Line) -> str:
     """The card of a model: data, settings, score, license and checksum of its weights."""
     task, settings, origin = line["task"], line["settings"], line["provenance"]
     model, data, optimizer = (settings[name] for name in ("model", "data", "optimizer"))
-    options = {"width": model["width"], "depth": model["depth"], **model["options"]}
+    gate = {"gate": model["gate"]} if model["gate"] else {}
+    options = {"width": model["width"], "depth": model["depth"], **gate, **model["options"]}
     first = f"{line['pretrain']:,} steps of self-pretraining, then " if line["pretrain"] else ""
     cores = "one core" if line["cores"] == 1 else f"{line['cores']} cores"
     easier = f", the first 30 % on {', '.join(data['curriculum'])}" if data["curriculum"] else ""
